@@ -31,7 +31,7 @@ from gpusort.external.cuts import Array, Indices
 from gpusort.external.formats import layout_of
 from gpusort.external.plans import bytes_of
 from gpusort.external.scratch import Scratch
-from gpusort.external.sort import FileSort
+from gpusort.external.sort import sort_elements
 from gpusort.external.work import SortElements
 from gpusort.types.indices import SortOrder
 
@@ -72,7 +72,7 @@ def by_numpy(folder: Path, memory: str, workers: int = 1) -> None:
     layout = layout_of(source, None)
     work = SortElements(layout.dtype, SortOrder.ASCENDING, False, NumpyEngine(workers))
     scratch = Scratch(target, None, keep=False, source=source)
-    FileSort(source, layout, target, work, scratch, None).run(bytes_of(memory))
+    sort_elements(layout, work, scratch, None, bytes_of(memory))
 
 
 def by_two_of_numpy(folder: Path, memory: str) -> None:

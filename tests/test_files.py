@@ -435,9 +435,9 @@ def test_a_bucket_reads_a_run_but_once(tmp_path: Path, monkeypatch: pytest.Monke
     seen: list[tuple[int, int]] = []
     read = DirectFile.read
 
-    def noted(self: DirectFile, buffer: Bytes, at: int, start: int, stop: int) -> int:
+    def noted(self: DirectFile, buffer: Bytes, start: int, stop: int) -> Bytes:
         seen.append((start, stop))
-        return read(self, buffer, at, start, stop)
+        return read(self, buffer, start, stop)
 
     monkeypatch.setattr(DirectFile, "read", noted)
     x = np.random.default_rng(0).integers(0, 1 << 40, 1 << 18)
@@ -624,14 +624,14 @@ def test_a_target_where_nothing_can_be_made_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_disk_without_any_room_is_told_of_as_any_full_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On one that is quite full there is no room for the journal either."""
+    """On one that is quite full there is no room for the journal either. The header counts too."""
     np.save(tmp_path / "x.npy", np.arange(5))
 
     def full(_file: int, _data: bytes) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(gpusort.DiskFullError, match=r"40 bytes more in .*, where .* are free"):
+    with pytest.raises(gpusort.DiskFullError, match=r"4,136 bytes more in .*, where .* are free"):
         gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import random
 import shutil
@@ -18,7 +20,7 @@ import pytest
 
 import gpusort
 from gpusort.api.engine import OwnEngine
-from gpusort.external import direct, scratch
+from gpusort.external import direct, journal, scratch
 from gpusort.external.pipeline import slots_for
 from gpusort.external.plans import Plan
 from tests.covering import few_cases
@@ -161,6 +163,42 @@ def test_killed_between_its_name_and_its_end(x: Array, tmp_path: Path, monkeypat
     assert_sorted(tmp_path, x)
 
 
+def left_by_a_sort_that_ended(source: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which the folder alone could not be removed."""
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", lambda path, ignore_errors: None)
+        gpusort.sort_file(source, target, memory=MEMORY, resume=True)
+    assert f"{target.name}.sorting" in names(target.parent)
+
+
+@pytest.mark.parametrize("change", ["source", "arguments", "target"])
+def test_what_has_changed_since_it_had_its_name_is_sorted_anew(
+    change: str, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = tmp_path / "source.npy", tmp_path / "target.npy"
+    left_by_a_sort_that_ended(source, target, monkeypatch)
+    if change == "source":
+        np.save(source, x[: COUNT // 2])
+    elif change == "target":
+        written_into(target)
+    gpusort.sort_file(source, target, memory=MEMORY, resume=True, descending=change == "arguments")
+    expected = gpusort.sort(np.load(source), descending=change == "arguments")
+    np.testing.assert_array_equal(np.load(target), expected)
+    assert names(tmp_path) == ["source.npy", "target.npy"]
+
+
+def test_what_is_written_to_a_file_after_it_was_sorted_over_itself_is_sorted(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source.npy"
+    left_by_a_sort_that_ended(source, source, monkeypatch)
+    written_into(source)
+    changed = np.load(source)
+    gpusort.sort_file(source, source, memory=MEMORY, resume=True)
+    np.testing.assert_array_equal(np.load(source), np.sort(changed))
+    assert names(tmp_path) == ["source.npy"]
+
+
 def test_stopped_when_it_has_its_name(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also over itself: the source is gone by then, and nothing is to be done again."""
     source, sync = tmp_path / "source.npy", scratch.fsync_path
@@ -184,11 +222,11 @@ def test_stopped_when_it_has_its_name(x: Array, tmp_path: Path, monkeypatch: pyt
 def test_after_a_loss_of_power_only_what_was_synced_is_believed(
     seconds: str | float, is_synced: bool, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = f"from gpusort.external import scratch\nscratch._SECONDS = float({seconds})"  # however long a step takes
+    first = f"from gpusort.external import journal\njournal._SECONDS = float({seconds})"  # however long a step takes
     assert killed(tmp_path, 7, resume=True, first=first)[0] == -signal.SIGKILL
     if BOOT.exists():
         assert BOOT.read_text().strip() in (tmp_path / "target.npy.sorting" / "journal").read_text()
-    monkeypatch.setattr(scratch, "_boot", lambda: "another")
+    monkeypatch.setattr(journal, "_boot", lambda: "another")
     steps: list[gpusort.Progress] = []
     gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", resume=True, progress=steps.append)
     assert len(steps) < STEPS if is_synced else len(steps) == STEPS
@@ -196,7 +234,7 @@ def test_after_a_loss_of_power_only_what_was_synced_is_believed(
 
 
 def test_lines_above_the_last_sync() -> None:
-    above: Callable[[str, list[str]], list[str]] = scratch._before_last  # pyright: ignore[reportPrivateUsage]
+    above: Callable[[str, list[str]], list[str]] = journal._before_last  # pyright: ignore[reportPrivateUsage]
     assert above("synced", []) == above("synced", ["run 1"]) == []
     assert above("synced", ["run 1", "synced", "run 2", "synced", "run 3"]) == ["run 1", "synced", "run 2"]
 
@@ -244,6 +282,21 @@ def test_a_part_that_is_gone_is_written_again(x: Array, tmp_path: Path) -> None:
     assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
     (tmp_path / "target.npy.part").unlink()
     gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", resume=True)
+    assert_sorted(tmp_path, x)
+
+
+def test_a_part_that_is_made_again_is_not_for_more_users_than_the_target(x: Array, tmp_path: Path) -> None:
+    target = tmp_path / "target.npy"
+    target.touch(0o600)
+    assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
+    (tmp_path / "target.npy.part").unlink()
+    modes: set[int] = set()
+
+    def look(progress: gpusort.Progress) -> None:
+        modes.add((tmp_path / "target.npy.part").stat().st_mode & 0o777)
+
+    gpusort.sort_file(tmp_path / "source.npy", target, resume=True, progress=look)
+    assert modes == {0o600}
     assert_sorted(tmp_path, x)
 
 
@@ -376,6 +429,51 @@ def test_two_at_once(tmp_path: Path) -> None:
     gpusort.sort_file(source, target, memory=MEMORY, progress=again)
     assert refused
     assert names(tmp_path) == ["source.npy", "target.npy"]
+
+
+@pytest.mark.parametrize("suffix", ["npy", "parquet"])
+def test_two_at_once_with_scratch_files_in_different_folders(suffix: str, tmp_path: Path, x: Array) -> None:
+    """Neither sees the other's lock; both would write to one part."""
+    source, target, other = tmp_path / f"source.{suffix}", tmp_path / f"target.{suffix}", tmp_path / "other"
+    by = None
+    if suffix == "parquet":
+        save_table(source, {"x": x[:FEW], "y": x[:FEW]})
+        by = "x"
+    other.mkdir()
+    refused: list[str] = []
+
+    def again(progress: gpusort.Progress) -> None:
+        if not refused:
+            refused.append(progress.step)
+            with pytest.raises(gpusort.InvalidArgumentError, match=r"part is in the way, .* scratch files elsewhere"):
+                gpusort.sort_file(source, target, by=by, scratch=other)
+
+    gpusort.sort_file(source, target, by=by, memory=MEMORY, progress=again)
+    assert refused == ["runs"]
+    assert not names(other)
+
+
+def test_a_part_that_is_to_be_sorted_itself_is_not_removed(x: Array, tmp_path: Path) -> None:
+    assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
+    part = tmp_path / "target.npy.part"
+    before = part.read_bytes()
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"target: .*part is in the way"):
+        gpusort.sort_file(part, tmp_path / "target.npy", memory=MEMORY, dtype="f4")
+    assert part.read_bytes() == before
+
+
+@pytest.mark.usefixtures("x")
+def test_where_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on some network file systems: nobody else is said to have the file."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    said = r"target: .*journal cannot be locked: have scratch files elsewhere .*: .* locks"
+    with pytest.raises(gpusort.InvalidArgumentError, match=said):
+        gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy")
+    assert names(tmp_path) == ["source.npy"]
 
 
 # -- room -------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ import pytest
 
 import gpusort
 from gpusort.api import engine
-from gpusort.external import parting, runs, sort
-from gpusort.external.direct import PAGE
+from gpusort.external import maps, parting, runs, sort
+from gpusort.external.direct import PAGE, Bytes
 from gpusort.targets.cpu.host import partition
 from tests.covering import few_cases
 from tests.new_process import run_sort
@@ -155,9 +155,9 @@ def test_what_samples_do_not_show(tmp_path: Path, ways: Ways, monkeypatch: pytes
     tried: list[int] = []
     make = runs.PartedRuns.make
 
-    def noted(self: runs.PartedRuns, run: int, piece: Array, start: int, out: Array) -> None:
+    def noted(self: runs.PartedRuns, run: int, piece: Array, out: Array) -> None:
         tried.append(run)
-        make(self, run, piece, start, out)
+        make(self, run, piece, out)
 
     monkeypatch.setattr(runs.PartedRuns, "make", noted)
     gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY, progress=seen.append)
@@ -247,15 +247,15 @@ import os, signal, sys
 import numpy as np
 import gpusort
 from gpusort.api import engine
-from gpusort.external import scratch, sort
+from gpusort.external import journal, sort
 sort._WORTH_PARTING, engine._LITTLE = 0, int(sys.argv[2])
-mark, left = scratch.Scratch._write, [int(sys.argv[1])]
+mark, left = journal.Journal.write, [int(sys.argv[1])]
 def write(self, line):
     mark(self, line)
     left[0] -= 1
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
-scratch.Scratch._write = write
+journal.Journal.write = write
 if sys.argv[3] == "file":
     gpusort.sort_file("source.npy", "target.npy", memory=300_000, resume=True)
 else:
@@ -293,6 +293,31 @@ def test_a_map_killed_in_place(little: int, tmp_path: Path) -> None:
     assert killed(tmp_path, 0, "map", little) == 0
     assert names(tmp_path) == ["source.npy"]
     assert_same_bits(np.load(tmp_path / "source.npy"), gpusort.sort(x))
+
+
+@few_cases()
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["u4", ">i4", "f8", "M8[us]"])
+def test_a_map_that_fails_in_place(
+    dtype: str, descending: bool, tmp_path: Path, ways: Ways, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its elements come back as they were before they were changed to be partitioned."""
+    monkeypatch.setenv("GPUSORT_MEMORY", str(MEMORY))
+    x = keys_of(dtype, 13)
+    np.save(tmp_path / "x.npy", x)
+    write, written = maps.InPlaceEndpoint.write, list[int]()
+
+    def stop(self: maps.InPlaceEndpoint, buffer: Bytes, nbytes: int, offset: int) -> None:
+        if len(written) == 4:
+            raise KeyboardInterrupt
+        written.append(offset)
+        write(self, buffer, nbytes, offset)
+
+    monkeypatch.setattr(maps.InPlaceEndpoint, "write", stop)
+    with pytest.raises(KeyboardInterrupt):
+        gpusort.sort_inplace(np.load(tmp_path / "x.npy", mmap_mode="r+"), descending=descending)
+    assert ways() == ["parted"]
+    assert_same_bits(gpusort.sort(np.load(tmp_path / "x.npy")), gpusort.sort(x))
 
 
 def test_maps(tmp_path: Path, ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,6 @@ from tests.reference import sample
 from tests.striking import elements_of, events, places, soon, strike, threads
 
 BELOW = "external"
-SCRATCH = "external/scratch.py"
 CREW = "external/crew.py"
 COUNT = 20_000
 MEMORY = 1 << 16
@@ -147,15 +146,16 @@ def open_below(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("count", [300, COUNT], ids=["in memory", "in runs"])
-def test_what_strikes_the_folders_own_code_leaves_nothing(count: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["external/scratch.py", "external/journal.py"])
+def test_what_strikes_the_folders_own_code_leaves_nothing(file: str, count: int, tmp_path: Path) -> None:
     """Not even as it is left, before the code that removes it has begun."""
     x = sample("f4", count, 1)
     source, target = tmp_path / "source.npy", tmp_path / "target.npy"
     np.save(source, x)
     call = partial(gpusort.sort_file, source, target, memory=MEMORY)
     struck = 0
-    for place in places(events(call, SCRATCH), 120):
-        struck += strike(call, place, SCRATCH)
+    for place in places(events(call, file), 120):
+        struck += strike(call, place, file)
         assert {path.name for path in tmp_path.iterdir()} <= {"source.npy", "target.npy"}, f"struck at {place}"
     assert struck
     assert not open_below(tmp_path)
@@ -205,7 +205,7 @@ def test_ctrl_c_as_a_sort_is_resumed_keeps_what_is_done(tmp_path: Path, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Scratch, "resumed_plan", strike_here)
+        patched.setattr(Scratch, "claim", strike_here)
         with pytest.raises(KeyboardInterrupt):
             gpusort.sort_file(source, target, memory=MEMORY, resume=True)
     rest: list[gpusort.Progress] = []

@@ -528,9 +528,22 @@ def test_a_disk_that_is_full_is_no_damaged_source(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(os, "pwritev", full)
     parquet.write_table(pa.table({"a": np.arange(100_000)}), tmp_path / "x.parquet")
-    with pytest.raises(gpusort.DiskFullError, match="800,000 bytes more"):
+    with pytest.raises(gpusort.DiskFullError, match="804,096 bytes more"):
         gpusort.argsort_file(tmp_path / "x.parquet", tmp_path / "y.npy", by="a")
     assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_rows_are_as_long_as_later_ones(suffix: str, tmp_path: Path) -> None:
+    """Of a column that the first rows have not filled, and that is a file's most."""
+    texts = [None] * 70_000 + [f"{number:05} {'x' * 400}" for number in range(30_000)]
+    table = pa.table({"key": np.arange(100_000)[::-1].copy(), "text": texts})
+    source, target = tmp_path / f"x.{suffix}", tmp_path / f"y.{suffix}"
+    write(table, source, 10_000)
+    steps: list[gpusort.Progress] = []
+    gpusort.sort_file(source, target, by="key", memory=8 << 20, progress=steps.append)
+    assert steps[-1].total > table.nbytes  # which is more than fits
+    assert read(target).equals(table.take(pa.array(np.arange(100_000)[::-1])))
 
 
 def test_with_much_memory_a_long_table_is_sorted_in_pieces_that_take_little_of_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -262,6 +263,22 @@ def test_a_device_that_fails_leaves_every_element(fails_at: int) -> None:
     with pytest.raises(RuntimeError, match="stopped working"):
         gpusort.sort_inplace(rows, axis=0, target=HostWithRoom(2000, fails_at=fails_at))
     assert_same_bits(rows, before)
+
+
+@pytest.mark.usefixtures("beyond")
+def test_ctrl_c_while_elements_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, copy = sample("f4", 1000), np.copyto
+    before = np.sort(x.view(np.uint32))
+
+    def struck(target: Array, source: Array, **more: Any) -> None:
+        if target.ctypes.data == x.ctypes.data:
+            signal.raise_signal(signal.SIGINT)
+        copy(target, source, **more)
+
+    monkeypatch.setattr(np, "copyto", struck)
+    with pytest.raises(KeyboardInterrupt):
+        gpusort.sort_inplace(x, target=HostWithRoom(ROOM, fails_at=8))
+    np.testing.assert_array_equal(np.sort(x.view(np.uint32)), before)
 
 
 @pytest.mark.usefixtures("beyond")

@@ -21,7 +21,7 @@ from ..external.maps import Mapping, MapSort
 from ..external.plans import bytes_of
 from ..external.progress import Progress
 from ..external.scratch import Scratch
-from ..external.sort import FileSort
+from ..external.sort import sort_elements
 from ..external.work import SortElements, SortRecords, Work, finding_indices
 from ..targets.base import Target
 from ..types.checks import checked_path
@@ -121,12 +121,12 @@ def _sort(
         from ..external.tables import TableSort
 
         keys = RowKeys(open_table(given), columns, order)
-        if argsort:
-            places = finding_indices(keys.dtype, keys.count, keys.dtype.names or (), order, engine)
-            with naming_pyarrow(given):
-                FileSort(given, keys, wanted, places, kept, progress).run(without_pyarrow(room))
-        else:
-            TableSort(given, keys, wanted, engine, kept, progress).run(room)
+        with naming_pyarrow(given):
+            if argsort:
+                places = finding_indices(keys.dtype, keys.count, keys.dtype.names or (), order, engine)
+                sort_elements(keys, places, kept, progress, without_pyarrow(room))
+            else:
+                TableSort(given, keys, engine, kept, progress).run(room)
         return
     said = None if dtype is None else checked_dtype(dtype)
     if said is not None and Format.of(given) is Format.RAW:
@@ -139,7 +139,7 @@ def _sort(
         work = SortRecords(layout.dtype, fields, order, engine)
     else:
         work = SortElements(layout.dtype, order, stable, engine)
-    FileSort(given, layout, wanted, work, kept, progress).run(room)
+    sort_elements(layout, work, kept, progress, room)
 
 
 def _source(source: Name) -> Path:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -75,7 +74,7 @@ class RowKeys:
     def count(self) -> int:
         return self.table.rows
 
-    def opened(self, source: Path) -> AbstractContextManager[KeyInput]:
+    def opened(self) -> AbstractContextManager[KeyInput]:
         """The numbers of all rows as an input of Passes."""
         return nullcontext(KeyInput(self))
 
@@ -117,16 +116,16 @@ class KeyInput:
     def _reader(self) -> RowReader:
         return RowReader(self._keys.table.batches(self._keys.by, _ROWS))
 
-    def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
+    def read(self, buffer: Bytes, start: int, stop: int) -> Bytes:
         if start < self._at:
             self._rows = self._reader()
         self._at = stop
-        size, end = self._keys.dtype.itemsize, at
+        size, end = self._keys.dtype.itemsize, 0
         for batch in self._rows.read(start // size, (stop - start) // size):
             numbers = self._keys.records(batch)
             buffer[end : end + numbers.size] = numbers
             end += numbers.size
-        return at
+        return buffer[:end]
 
     def copied(self, start: int, stop: int) -> Bytes:
         """At most as many bytes, from near there. Raises Unbalanced."""

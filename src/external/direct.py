@@ -92,24 +92,22 @@ class DirectFile(AbstractContextManager["DirectFile"]):
         if open_ != _CLOSED:
             os.close(open_)
 
-    def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
-        """Reads bytes start..stop into the buffer at or after `at`. Returns their position, which depends on their
-        alignment in the file. Raises FileChangedError."""
+    def read(self, buffer: Bytes, start: int, stop: int) -> Bytes:
+        """Reads bytes start..stop into a page-aligned buffer, by whole pages. Returns the part of it that has them.
+        Raises FileChangedError."""
         start, stop = self._base + start, self._base + stop
-        page, first, done = whole_pages(at), start // PAGE * PAGE, 0
+        first, done = start // PAGE * PAGE, 0
         while first + done < stop:
             step = min(whole_pages(stop - first - done), _SLICE)
-            got = self._retried(os.preadv, buffer[page + done : page + done + step], first + done)
+            got = self._retried(os.preadv, buffer[done : done + step], first + done)
             if not got:
                 raise FileChangedError(f"{self._path} has become shorter while it was being sorted")
             done += got
-        return page + start - first
+        return buffer[start - first : stop - first]
 
     def copied(self, start: int, stop: int) -> Bytes:
         """Bytes start..stop in new memory."""
-        buffer = buffer_for(stop - start)
-        at = self.read(buffer, 0, start, stop)
-        return buffer[at : at + stop - start]
+        return self.read(buffer_for(stop - start), start, stop)
 
     def lead(self, offset: int) -> int:
         """Where in a buffer the bytes for an offset are to lie: pages of both are aligned."""

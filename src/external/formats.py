@@ -51,12 +51,13 @@ def require_known(name: str, path: Path) -> None:
 class Layout:
     """`count` elements of a dtype, from byte `start` of a file on."""
 
+    source: Path
     dtype: np.dtype[Any]
     count: int
     start: int
 
-    def opened(self, source: Path) -> DirectFile:
-        return DirectFile(source, base=self.start)
+    def opened(self) -> DirectFile:
+        return DirectFile(self.source, base=self.start)
 
 
 def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
@@ -73,7 +74,7 @@ def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
         raise InvalidArgumentError(
             f"source: {source} has {size} bytes, which is no multiple of {dtype}'s {dtype.itemsize}"
         )
-    return Layout(dtype, size // dtype.itemsize, 0)
+    return Layout(source, dtype, size // dtype.itemsize, 0)
 
 
 _LONGEST_HEADER, _READ_BY_DEFAULT = 1 << 20, 10_000  # bytes: here, and by NumPy; some hundred fields take more
@@ -91,7 +92,7 @@ def _npy_layout(source: Path) -> Layout:
     array = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", mapped)
     if array.ndim != 1:
         raise InvalidArgumentError(f"source: expected an array of one dimension in {source}, found {array.shape}")
-    found = Layout(array.dtype, array.size, array.offset)
+    found = Layout(source, array.dtype, array.size, array.offset)
     beyond = source.stat().st_size - found.start - array.nbytes
     if beyond:  # two arrays in one file, or a longer file that was partly overwritten
         raise InvalidArgumentError(

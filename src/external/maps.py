@@ -24,8 +24,9 @@ from .crew import OnFailure, uninterrupted
 from .cuts import Array
 from .direct import Bytes, DirectFile, take_room
 from .disk_space import raising_disk_full, require_disk_space
+from .journal import Journal, NoJournal
 from .plans import Plan
-from .scratch import NoJournal, Scratch
+from .scratch import Scratch
 from .sort import Endpoints, Passes
 from .work import Work
 
@@ -97,10 +98,11 @@ class ArrayEndpoint:
         self.mapping = mapping
         self._bytes: Bytes = np.asarray(array).view(np.uint8)
 
-    def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
-        buffer[at : at + stop - start] = self._bytes[start:stop]
+    def read(self, buffer: Bytes, start: int, stop: int) -> Bytes:
+        found = buffer[: stop - start]
+        found[:] = self._bytes[start:stop]
         self._drop_pages(start, stop)
-        return at
+        return found
 
     def copied(self, start: int, stop: int) -> Bytes:
         found: Bytes = self._bytes[start:stop].copy()
@@ -127,27 +129,27 @@ class InPlaceEndpoint(ArrayEndpoint):
     """An array that is both input and output. Journals a checksum of each piece ("holds"), and which part is about to
     be overwritten ("begun")."""
 
-    def __init__(self, array: Array, mapping: Mapping, scratch: Scratch) -> None:
+    def __init__(self, array: Array, mapping: Mapping, journal: Journal) -> None:
         super().__init__(array, mapping)
-        self._scratch = scratch
+        self._journal = journal
         self._begun = 0  # bytes that are journalled as being overwritten
 
-    def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
-        found = super().read(buffer, at, start, stop)
-        self._journal(start, stop, _checksum(buffer[found : found + stop - start]))
+    def read(self, buffer: Bytes, start: int, stop: int) -> Bytes:
+        found = super().read(buffer, start, stop)
+        self._note(start, stop, _checksum(found))
         return found
 
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
         if offset + nbytes > self._begun:
             self._begun = min(self._bytes.size, max(offset + nbytes, self._begun + _AHEAD))
-            self._scratch.mark(f"begun {self._begun}", self.sync, now=True)
+            self._journal.mark(f"begun {self._begun}", self.sync, now=True)
         super().write(buffer, nbytes, offset)
-        self._journal(offset, offset + nbytes, _checksum(buffer[:nbytes]))
+        self._note(offset, offset + nbytes, _checksum(buffer[:nbytes]))
 
     def is_unchanged(self) -> bool:
         """Whether the array has the journalled checksums. A part that was being overwritten has none."""
         sums: dict[tuple[int, int], int] = {}
-        for line in self._scratch.durable:
+        for line in self._journal.durable:
             match line.split():
                 case ["holds", start, stop, total]:
                     sums[int(start), int(stop)] = int(total)
@@ -157,8 +159,8 @@ class InPlaceEndpoint(ArrayEndpoint):
                     pass
         return all(total == _checksum(self._bytes[start:stop]) for (start, stop), total in sums.items())
 
-    def _journal(self, start: int, stop: int, total: int) -> None:
-        self._scratch.mark(f"holds {start} {stop} {total}", lambda: None)
+    def _note(self, start: int, stop: int, total: int) -> None:
+        self._journal.mark(f"holds {start} {stop} {total}", lambda: None)
 
 
 @attrs.frozen(eq=False)
@@ -195,10 +197,7 @@ class MapSort:
         beside = made or given
         assert beside is not None
         plan = Plan.within(self.memory, x.size, self.work)
-        with (
-            raising_disk_full(x.nbytes, self.folder(beside.path)),
-            self._nameless(beside.path, x.nbytes) as runs,
-        ):
+        with self._nameless(beside.path, x.nbytes) as runs:
             ends = Endpoints(ArrayEndpoint(x, given), runs, ArrayEndpoint(out, made))
             Passes(self.work, x.size, plan, ends, NoJournal(), None).run()
 
@@ -212,7 +211,7 @@ class MapSort:
             with NamedTemporaryFile(prefix=f".{beside.name}.", dir=folder) as held:  # whose name goes with the block
                 return DirectFile(Path(held.name), write=True)
 
-        with uninterrupted(make) as file:
+        with raising_disk_full(nbytes, folder), uninterrupted(make) as file:
             file.reserve(nbytes)
             yield file
 
@@ -227,19 +226,19 @@ class MapSort:
         scratch = Scratch(name, self.where, keep=True)
         with raising_disk_full(x.nbytes, self.folder(mapping.path)), scratch, scratch:
             scratch.lock()
-            runs_file = scratch.folder / "runs"
-            end = InPlaceEndpoint(x, mapping, scratch)
+            runs_file, journal = scratch.folder / "runs", scratch.journal
+            end = InPlaceEndpoint(x, mapping, journal)
             require_disk_space({runs_file: x.nbytes})
             plan = self._agreed(scratch, mapping, x)
             scratch.require_kept("run ", runs_file, x.nbytes)
-            if scratch.durable and not end.is_unchanged():
+            if journal.durable and not end.is_unchanged():
                 raise self._overtaken(mapping, scratch, "written to")
-            scratch.done = {step for step in scratch.done if step.startswith("run")}
+            journal.done = {step for step in journal.done if step.startswith("run")}
             with DirectFile(runs_file, write=True) as runs:
-                restored = OnFailure(lambda: self._restore(x, mapping, runs, scratch))
+                restored = OnFailure(lambda: self._restore(x, mapping, runs, journal))
                 with restored, restored, restored:
                     runs.reserve(x.nbytes)
-                    Passes(self.work, x.size, plan, Endpoints(end, runs, end), scratch, None).run()
+                    Passes(self.work, x.size, plan, Endpoints(end, runs, end), journal, None).run()
                     mapping.sync()
 
     def _agreed(self, scratch: Scratch, mapping: Mapping, x: Array) -> Plan:
@@ -249,9 +248,9 @@ class MapSort:
             "path": str(mapping.path), "inode": mapping.path.stat().st_ino, "bytes": x.nbytes,
             "position": mapping.position, "work": repr(self.work),
         }  # fmt: skip
-        must_resume = scratch.has("begun")
+        must_resume = scratch.journal.has("begun")
         try:
-            if not must_resume or scratch.sorted_before["inode"] == identity["inode"]:
+            if not must_resume or scratch.journal.sorted_before["inode"] == identity["inode"]:
                 return scratch.claim(identity, plan, resume=must_resume)
         except InvalidArgumentError as error:
             raise InvalidArgumentError(
@@ -268,17 +267,17 @@ class MapSort:
             f"time are in {scratch.folder / 'runs'}: remove {scratch.folder} to sort the array as it is now"
         )
 
-    def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, scratch: Scratch) -> None:
+    def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, journal: Journal) -> None:
         """Copies the runs back to the array, if it was written to. Then there is nothing to resume."""
-        if scratch.done and scratch.has("begun"):
-            scratch.mark(f"begun {x.nbytes}", runs.sync, now=True)
+        if journal.done and journal.has("begun"):
+            journal.mark(f"begun {x.nbytes}", runs.sync, now=True)
             spilled = self.work.spilled
             size = _PIECE // spilled.itemsize * spilled.itemsize
             for start in range(0, x.nbytes, size):
                 held = runs.copied(start, min(start + size, x.nbytes)).view(spilled)
                 x[start // spilled.itemsize :][: held.size] = held
             mapping.sync()
-        scratch.done.clear()
+        journal.done.clear()
 
 
 def _memory_owner(array: Array) -> object:

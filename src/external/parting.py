@@ -68,10 +68,13 @@ class Parting:
         return self._change.apply(self._work.elements(piece, start))
 
     def to_parts(self, piece: Array, start: int, out: Array, pivots: Array) -> Indices:
-        """Partitions it. Where parts begin, and the last one's end. Raises Unbalanced."""
+        """Partitions it. Where parts begin, and the last one's end. Raises Unbalanced. Parts hold the elements
+        themselves, as in place there may be no others."""
         assert self.partition is not None  # else all runs are written
         numbers = self._numbers(piece, start)
-        return self.partition(numbers, out.view(numbers.dtype), pivots)
+        ends = self.partition(numbers, out.view(numbers.dtype), pivots)
+        self._change.flip(out, -1)
+        return ends
 
     def foresee_buckets(self, length: int) -> None:
         """Has be loaded what `to_bucket` needs for about so many elements, while runs are made."""
@@ -79,7 +82,6 @@ class Parting:
 
     def to_bucket(self, piece: Array, out: Array) -> None:
         """Sorts concatenated parts to a bucket of the result. They may be overwritten."""
-        self._change.flip(piece, -1)
         self._work.to_bucket(piece, out)
 
 

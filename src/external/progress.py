@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -35,23 +35,26 @@ Report: TypeAlias = Callable[[Progress], object]
 
 
 class Meter:
-    """Counts bytes done, and calls the report."""
+    """Counts bytes done in two passes over pieces, or in one if there is one piece, and calls the report."""
 
-    def __init__(self, total: int, report: Report | None) -> None:
-        self._total, self._report = total, report
+    def __init__(self, lengths: Sequence[int], size: int, report: Report | None) -> None:
+        self._total, self._size, self._report = sum(lengths) * size * min(2, len(lengths)), size, report
         self._done = self._before = 0
         self._began = time.perf_counter()
-
-    def skip(self, nbytes: int) -> None:
-        """Counts bytes that an earlier call had done: not part of the rate."""
-        self._done += nbytes
-        self._before += nbytes
 
     def begin_anew(self) -> None:
         """Resets the count: the work is done again."""
         self._done = self._before = 0
 
-    def add(self, nbytes: int, step: str) -> None:
+    def begin(self, step: str, lengths: Sequence[int], left: Sequence[int]) -> Callable[[int], None]:
+        """Begins a pass over pieces, of which an earlier call had done all but those that are left: they are not part
+        of the rate. Returns what is to be called for each."""
+        skipped = (sum(lengths) - sum(lengths[piece] for piece in left)) * self._size
+        self._done += skipped
+        self._before += skipped
+        return lambda piece: self._add(lengths[piece] * self._size, step)
+
+    def _add(self, nbytes: int, step: str) -> None:
         self._done += nbytes
         if self._report is not None:
             seconds = time.perf_counter() - self._began

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 from .cuts import Array, Indices, Samples, cut_between
-from .direct import Bytes, DirectFile
+from .direct import PAGE, Bytes, DirectFile, whole_pages
 from .parting import Parting, Unbalanced
 from .plans import LARGE_RUN
 from .work import Work
@@ -40,30 +40,31 @@ class RunFile:
         first, item = self.start(run), self.dtype.itemsize
         return self.file.copied(first + start * item, first + stop * item).view(self.dtype)
 
-    def slices(self, begin: Indices, end: Indices, buffer: Bytes) -> list[int]:
-        """Reads elements begin..end of each run into a buffer. Returns where in it they begin."""
-        places, item, at = list[int](), self.dtype.itemsize, 0
+    def slices(self, begin: Indices, end: Indices, buffer: Bytes) -> list[Array]:
+        """Elements begin..end of each run, read into a buffer one behind the other."""
+        found, item, at = list[Array](), self.dtype.itemsize, 0
         for run, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
-            start = self.start(run)
-            place = self.file.read(buffer, at, start + first * item, start + last * item) if first < last else at
-            places.append(place)
-            at = place + (last - first) * item
-        return places
+            start, room = self.start(run), buffer[at:]
+            part = self.file.read(room, start + first * item, start + last * item) if first < last else room[:0]
+            found.append(part.view(self.dtype))
+            at += whole_pages(part.size) + PAGE
+        return found
 
-    def joined(self, buffer: Bytes, places: Sequence[int], counts: Indices) -> Array:
-        """So many elements from each place on, moved together."""
-        item, end = self.dtype.itemsize, 0
-        for place, count in zip(places, counts.tolist(), strict=True):
-            buffer[end : end + count * item] = buffer[place : place + count * item]
-            end += count * item
-        return buffer[:end].view(self.dtype)
+
+def joined(slices: Sequence[Array], buffer: Bytes) -> Array:
+    """Slices that lie in a buffer, moved together to its beginning."""
+    end = 0
+    for part in slices:
+        buffer[end : end + part.nbytes] = part.view(np.uint8)
+        end += part.nbytes
+    return buffer[:end].view(slices[0].dtype)
 
 
 class SortedRuns:
     """Buckets are as long as runs."""
 
     def __init__(self, work: Work, file: RunFile, lengths: Sequence[int], gap: int) -> None:
-        self._work, self._file, self._lengths, self._gap = work, file, lengths, gap
+        self.work, self._file, self._lengths, self._gap = work, file, lengths, gap
         self._taken: dict[int, Array] = {}  # samples of runs
         self._samples: Samples  # from the first bucket on
         self._starts = list(accumulate(lengths, initial=0))
@@ -73,10 +74,10 @@ class SortedRuns:
         """The runs that no earlier call has written, by its journal."""
         return [run for run in range(len(self._lengths)) if self.step(run) not in done]
 
-    def make(self, run: int, piece: Array, start: int, out: Array) -> None:
-        """Makes a run of a piece of the input, from element `start` on. The piece may be overwritten."""
-        self._work.to_run(piece, start, out)
-        self._taken[run] = self._work.words(out[:: self._gap].copy())  # the buffer is used again
+    def make(self, run: int, piece: Array, out: Array) -> None:
+        """Makes a run of a piece of the input, which may be overwritten."""
+        self.work.to_run(piece, run * self._file.length, out)
+        self._taken[run] = self.work.words(out[:: self._gap].copy())  # the buffer is used again
 
     def step(self, run: int) -> str:
         """The journal's line of a run that was made. Called in the order of runs."""
@@ -98,30 +99,23 @@ class SortedRuns:
         start, stop = self._starts[bucket : bucket + 2]
         begin = self._cut if start == self._rank else self._samples.cut(start, self._words)
         low, high = (np.maximum(bound[0], begin) for bound in self._samples.brackets([stop]))
-        places = self._file.slices(begin, high, buffer)
-        origins = np.array(places) - begin * self._file.dtype.itemsize
-        self._rank, self._cut = stop, self._cut_within(stop, buffer, origins, low, high)
-        return self._file.joined(buffer, places, self._cut - begin)
+        slices = self._file.slices(begin, high, buffer)
+        inside = [part[at:] for part, at in zip(slices, (low - begin).tolist(), strict=True)]
+        self._rank, self._cut = stop, self._cut_within(stop, low, inside, high)
+        counts = (self._cut - begin).tolist()
+        return joined([part[:count] for part, count in zip(slices, counts, strict=True)], buffer)
 
-    def to_bucket(self, piece: Array, out: Array) -> None:
-        """Sorts what was read. It may be overwritten."""
-        self._work.to_bucket(piece, out)
-
-    def _cut_within(self, rank: int, buffer: Bytes, origins: Indices, low: Indices, high: Indices) -> Indices:
-        """The cut between two positions in each run. `origins` is where in the buffer each run's first element would
-        lie."""
-        item = self._file.dtype.itemsize
-        some = np.flatnonzero(low < high)
-        if not some.size:
+    def _cut_within(self, rank: int, low: Indices, inside: Sequence[Array], high: Indices) -> Indices:
+        """The cut between two positions in each run, from the elements there."""
+        counts = high - low
+        if not counts.any():
             return low
-        starts, stops = (origins[some] + bound[some] * item for bound in (low, high))
-        parts = [buffer[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
-        words = self._work.words(np.concatenate(parts).view(self._file.dtype))
-        ends = accumulate((high - low)[some].tolist(), initial=0)
-        return cut_between(rank, low, [words[first:last] for first, last in pairwise(ends)], high)
+        room = np.empty(int(counts.sum()) * self._file.dtype.itemsize, np.uint8)
+        words = np.split(self.work.words(joined(inside, room)), np.cumsum(counts)[:-1])
+        return cut_between(rank, low, [part for part in words if part.size], high)
 
     def _words(self, run: int, start: int, stop: int) -> Array:
-        return self._work.words(self._file.elements(run, start, stop))
+        return self.work.words(self._file.elements(run, start, stop))
 
 
 class PartedRuns:
@@ -130,7 +124,7 @@ class PartedRuns:
 
     def __init__(self, parting: Parting, file: RunFile, lengths: Sequence[int], pivots: Array | None) -> None:
         """`pivots` may be None if all runs are written."""
-        self._parting, self._file, self._lengths, self._pivots = parting, file, lengths, pivots
+        self.work, self._file, self._lengths, self._pivots = parting, file, lengths, pivots
         self._made: dict[int, Indices] = {}  # of runs: where parts begin, and the last one's end
         self._ends: dict[int, Indices] = {}  # the same of those that are counted
         self._totals: Indices = np.zeros(1, np.int64)  # the elements of each part
@@ -142,10 +136,10 @@ class PartedRuns:
                 self._add(run, ends)
         return [run for run in range(len(self._lengths)) if run not in self._ends]
 
-    def make(self, run: int, piece: Array, start: int, out: Array) -> None:
+    def make(self, run: int, piece: Array, out: Array) -> None:
         assert self._pivots is not None  # else all runs are written
-        self._made[run] = self._parting.to_parts(piece, start, out, self._pivots)
-        self._parting.foresee_buckets(self._file.length)  # not sooner: nothing is done before the partition is loaded
+        self._made[run] = self.work.to_parts(piece, run * self._file.length, out, self._pivots)
+        self.work.foresee_buckets(self._file.length)  # not sooner: nothing is done before the partition is loaded
 
     def step(self, run: int) -> str:
         ends = self._made.pop(run)
@@ -168,10 +162,7 @@ class PartedRuns:
     def read(self, bucket: int, buffer: Bytes) -> Array:
         runs, firsts = range(len(self._lengths)), self._firsts[bucket : bucket + 2]
         begin, end = (np.array([self._ends[run][part] for run in runs]) for part in firsts)
-        return self._file.joined(buffer, self._file.slices(begin, end, buffer), end - begin)
-
-    def to_bucket(self, piece: Array, out: Array) -> None:
-        self._parting.to_bucket(piece, out)
+        return joined(self._file.slices(begin, end, buffer), buffer)
 
 
 def grouped(totals: Sequence[int], most: int) -> list[int]:

@@ -36,6 +36,11 @@ class ParquetTable:
     def _decode(self, group: int, columns: tuple[str, ...]) -> pa.RecordBatch:
         return self._file.read_row_group(group, list(columns)).combine_chunks().to_batches()[0]
 
+    @property
+    def nbytes(self) -> int:
+        """Of all rows, encoded but not compressed."""
+        return sum(group.total_byte_size for group in self._groups)
+
     def may_be_null(self, column: str) -> bool:
         found = [chunk.statistics for chunk in self.chunks() if chunk.path_in_schema == column]
         return any(of_chunk is None or of_chunk.null_count != 0 for of_chunk in found)
@@ -76,12 +81,13 @@ class ArrowTable:
             raise InvalidArgumentError(f"source: {path} is no Arrow file: {error}") from error
         self._read = pa.ipc.open_file(pa.OSFile(str(path)))
         self._read_again = lru_cache(maxsize=1)(self._read.get_batch)
-        self.schema, self.rows = opened.schema, 0
+        self.schema, self.rows, self.nbytes = opened.schema, 0, 0
         self._starts, self._with_nulls = list[int](), set[str]()
         self._mapped: list[pa.RecordBatch | None] = []  # None for one that is compressed: it is unpacked into memory
         for batch in map(opened.get_batch, range(opened.num_record_batches)):
             self._starts.append(self.rows)
             self.rows += batch.num_rows
+            self.nbytes += batch.get_total_buffer_size()
             columns = zip(self.schema.names, batch.columns, strict=True)
             self._with_nulls.update(name for name, column in columns if column.null_count)
             self._mapped.append(batch if _lies_in(memory, batch) else None)

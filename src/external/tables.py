@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..types.errors import FileChangedError
-from .arrow_values import bytes_of, naming_pyarrow, take_rows
+from .arrow_values import bytes_of, take_rows
 from .columns import ColumnOutput, RowKeys, SortColumn, without_pyarrow
 from .cuts import Array, Samples, usual_gap
 from .direct import DirectFile
@@ -48,7 +48,6 @@ class TableSort:
 
     source: Path
     keys: RowKeys
-    target: Path
     engine: Engine
     scratch: Scratch
     report: Report | None
@@ -56,21 +55,18 @@ class TableSort:
     def run(self, memory: int) -> None:
         """Sorts. The result is renamed to the target when it is complete."""
         extra = self.keys.lexicographic.extra  # raises for columns that cannot be ordered, before anything is written
+        work = f"sort by {self.keys.by} {self.keys.order.value}"
         whole = self.source.stat().st_size
-        room = raising_disk_full(whole, self.scratch.folder.parent, self.target.parent)
-        with naming_pyarrow(self.source), room, self.scratch as scratch, scratch:
-            scratch.lock()
-            if scratch.keep and scratch.is_published():
-                return
-            work = f"sort by {self.keys.by} {self.keys.order.value}"
-            plan = scratch.resumed_plan(work, self._plan(without_pyarrow(memory), extra))
-            spill = self.keys.count * self.bytes_of_a_row if self.keys.count > plan.run else 0
-            require_disk_space({scratch.folder / "runs": spill, scratch.part: whole})
-            if self.numbers is None:
-                _Passes(self, plan).run()
-            else:
-                self._sort_numbers(self.numbers, plan, spill)
-            scratch.publish()
+        with raising_disk_full(whole, self.scratch.folder.parent, self.scratch.part.parent):
+            self.scratch.sort(work, self._plan(without_pyarrow(memory), extra), self._run)
+
+    def _run(self, plan: Plan) -> None:
+        spill = self.keys.count * self.bytes_of_a_row if self.keys.count > plan.run else 0
+        require_disk_space({self.scratch.folder / "runs": spill, self.scratch.part: self.source.stat().st_size})
+        if self.numbers is None:
+            _Passes(self, plan).run()
+        else:
+            self._sort_numbers(self.numbers, plan, spill)
 
     def _plan(self, memory: int, extra: int) -> Plan:
         if self.numbers is not None:
@@ -79,9 +75,11 @@ class TableSort:
 
     @cached_property
     def bytes_of_a_row(self) -> int:
-        """Estimated from the first batch."""
+        """Estimated from the first batch, and from the file's bytes, as later rows may be longer."""
         first = next((batch for batch in self.keys.table.batches(None) if batch.num_rows), None)
-        return 1 if first is None else -(-bytes_of(first) // first.num_rows)
+        if first is None:
+            return 1
+        return max(-(-bytes_of(first) // first.num_rows), -(-self.keys.table.nbytes // self.keys.table.rows))
 
     @cached_property
     def numbers(self) -> SortColumn | None:
@@ -92,13 +90,14 @@ class TableSort:
         return SortColumn(dtype, self.keys.order, stable=True, engine=self.engine)
 
     def _sort_numbers(self, work: SortColumn, plan: Plan, spill: int) -> None:
-        self.scratch.done = work.reliable(self.scratch.done)
+        journal = self.scratch.journal
+        journal.done = work.reliable(journal.done)
         self.scratch.require_kept("run ", self.scratch.folder / "runs", spill)
         runs_file = DirectFile(self.scratch.folder / "runs", write=True)
-        with closing(self.sink()) as sink, runs_file as runs, self.keys.opened(self.source) as given:
+        with closing(self.sink()) as sink, runs_file as runs, self.keys.opened() as given:
             runs.reserve(spill)
             ends = Endpoints(given, runs, ColumnOutput(sink, self.keys.table.schema))
-            Passes(work, self.keys.count, plan, ends, self.scratch, self.report).run()
+            Passes(work, self.keys.count, plan, ends, journal, self.report).run()
 
     def sorted(self, batches: Batches, engine: Engine) -> pa.Table:
         """The rows sorted. The batches are used up: of each column there is only one copy at a time."""
@@ -114,7 +113,7 @@ class TableSort:
         return self.keys.of([table[name].combine_chunks() for name in self.keys.by])
 
     def sink(self) -> PyarrowSink:
-        if Format.of(self.target) is Format.ARROW:
+        if Format.of(self.scratch.target) is Format.ARROW:
             return PyarrowSink.of_arrow(self.scratch.part, self.keys.table.schema)
         return PyarrowSink.of_parquet(self.scratch.part, self.keys.table)
 
@@ -145,7 +144,7 @@ class _Passes:
         self._run, rows = plan.run, sort.keys.count
         self._lengths = [min(plan.run, rows - start) for start in range(0, rows, plan.run)]
         self._engine = sort.engine if len(self._lengths) > 1 else sort.engine.alone
-        self._meter = Meter(rows * sort.bytes_of_a_row * min(2, len(self._lengths)), sort.report)
+        self._meter = Meter(self._lengths, sort.bytes_of_a_row, sort.report)
         self._rows = RowReader(sort.keys.table.batches(None))
         self._taken: dict[int, Array] = {}
         self._file = self._scratch.folder / "runs"
@@ -156,14 +155,13 @@ class _Passes:
         if len(pieces) < 2:
             self._make_buckets(self._load_rows)
             return
-        told = (line.split() for line in self._scratch.done if line.startswith("run "))
+        told = (line.split() for line in self._scratch.journal.done if line.startswith("run "))
         self._ends = {int(run): int(end) for _, run, end in told}
         self._scratch.require_kept("run ", self._file, max(self._ends.values(), default=0))
         with self._file.open("ab") as held:  # to be told from another that is made of its name if it is removed
             held.truncate(max(self._ends.values(), default=0))  # of one that was not written to its end
             left = [run for run in pieces if run not in self._ends]
-            self._meter.skip(sum(self._bytes_of(run) for run in pieces if run not in left))
-            self._pass(left, self._load_rows, self._make_run, partial(self._keep_run, held), "runs")
+            self._pass("runs", left, self._load_rows, self._make_run, partial(self._keep_run, held))
             self._require_there(held)
             with pa.OSFile(str(self._file)) as file:
                 self._merge([ArrowRun(file, self._ends[run], self._batch, self._sort.keys.by) for run in pieces])
@@ -185,18 +183,15 @@ class _Passes:
 
     def _make_buckets(self, load: Callable[[int, int], Batches]) -> None:
         with closing(self._sort.sink()) as sink:
-            pieces = range(len(self._lengths))
-            self._pass(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table), "buckets")
+            buckets = range(len(self._lengths))
+            self._pass("buckets", buckets, load, self._make_bucket, lambda _, table, slot: sink.write(table))
 
     def _pass(
-        self, pieces: Sequence[int], load: Callable[[int, int], Batches], make: Callable[[int, Batches, int], pa.Table],
-        keep: Callable[[int, pa.Table, int], object], step: str,
+        self, name: str, left: Sequence[int], load: Callable[[int, int], Batches],
+        make: Callable[[int, Batches, int], pa.Table], keep: Callable[[int, pa.Table, int], object],
     ) -> None:  # fmt: skip
-        workers = min(self._sort.engine.workers, len(pieces))
-        run_pipeline(pieces, load, make, keep, lambda piece: self._meter.add(self._bytes_of(piece), step), workers)
-
-    def _bytes_of(self, piece: int) -> int:
-        return self._lengths[piece] * self._sort.bytes_of_a_row
+        done = self._meter.begin(name, self._lengths, left)
+        run_pipeline(left, load, make, keep, done, min(self._sort.engine.workers, len(left)))
 
     def _load_rows(self, piece: int, slot: int) -> Batches:
         return list(self._rows.read(piece * self._run, self._lengths[piece]))
@@ -215,7 +210,7 @@ class _Passes:
             sink.write(table.unify_dictionaries())
         self._require_there(held)
         self._ends[piece] = os.fstat(held.fileno()).st_size
-        self._scratch.mark(f"run {piece} {self._ends[piece]}", lambda: fsync_path(self._file), now=True)
+        self._scratch.journal.mark(f"run {piece} {self._ends[piece]}", lambda: fsync_path(self._file), now=True)
 
     def _require_there(self, held: IO[bytes]) -> None:
         if not is_at(self._file, held):

@@ -157,9 +157,8 @@ class RankArray:
         """The same memory as a NumPy or cupy array."""
         if is_viewed(self.kind):
             return cast(Array, self.kind.view(self.array))
-        if self.spec.memory is Where.HOST:
-            return cast(Array, self.array)
-        if isinstance(self.array, cupy.ndarray):  # asarray would copy it to the current device
+        # A copy of cupy's asarray would be on the current device.
+        if self.spec.memory is Where.HOST or isinstance(self.array, cupy.ndarray):
             return cast(Array, self.array)
         with cupy.cuda.Device(self.array.get_device()):
             return cast(Array, cupy.asarray(self.array))

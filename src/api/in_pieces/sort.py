@@ -18,6 +18,7 @@ import numpy as np
 from ...algos.sizes import LARGEST_U32
 from ...algos.words import Transform
 from ...arrays.kinds import places, span
+from ...external.crew import OnFailure
 from ...external.cuts import held_cuts
 from ...external.order import transform_of
 from ...operations.argsort import Argsort, SortIndices, SortPairs, SortPlaced
@@ -104,13 +105,15 @@ class SortedRuns:
                 for part, run in zip(stretches, runs, strict=True)
             )
             desk.send(pieces, len(stretches))
-            try:
-                self.merge(desk, length, runs, out)
-            except BaseException:
+
+            def put_back() -> None:
                 for column, kept in zip(out, held, strict=False):
                     if any(column.ctypes.data == given.ctypes.data for given in row):
                         np.copyto(column, kept)
-                raise
+
+            undone = OnFailure(put_back)
+            with undone, undone, undone:
+                self.merge(desk, length, runs, out)
 
     def merge(self, desk: Desk, length: int, runs: Sequence[Flat], out: Flat) -> None:
         """Merges sorted runs of the same columns, in buckets by exact cuts: each element is sent to the device and back
