@@ -12,7 +12,7 @@ from gpusort.targets.cpu.host.taking import taken_in_rows, taken_with_places
 
 @pytest.mark.parametrize("dtype", ["i1", "f2", "f4", "M8[s]", "c16"])
 @pytest.mark.parametrize(
-    ("rows", "length", "count"), [(1, 5000, 3000), (3, 7, 2), (300, 7, 7), (301, 9, 5), (2, 3, 2000)]
+    ("rows", "length", "count"), [(1, 9000, 5000), (3, 7, 2), (1300, 7, 7), (1301, 9, 5), (2, 3, 3000)]
 )
 def test_elements_of_rows_are_taken(dtype: str, rows: int, length: int, count: int) -> None:
     rng = np.random.default_rng(rows)
@@ -29,6 +29,6 @@ def test_elements_of_rows_are_taken(dtype: str, rows: int, length: int, count: i
 
 
 def test_places_that_are_packed_are_not_copied() -> None:
-    places = np.zeros((300, 7), np.intp)
-    assert taken_with_places(np.ones((300, 9)), places)[1] is places
-    assert taken_with_places(np.ones((300, 9))[::-1], places[:, :4])[0].shape == (300, 4)  # which no loop takes
+    places = np.zeros((1300, 7), np.intp)
+    assert taken_with_places(np.ones((1300, 9)), places)[1] is places
+    assert taken_with_places(np.ones((1300, 9))[::-1], places[:, :4])[0].shape == (1300, 4)  # which no loop takes

@@ -111,8 +111,8 @@ def argsort_by_network(x: HostArray, axis: int, order: SortOrder, policy: HostSo
         return None
     axes = with_last(x, axis)
     rows = x.transpose(axes)
-    if order is _UP and _are_in_order(rows, policy):
-        return places_shared(x, axis)
+    if _are_in_order(rows, policy):
+        return places_shared(x, axis) if order is _UP else None  # which is asked again of what ascends
     places: Places = new_array(x.shape, INDEX)
     return places if argsort_short_rows(rows, places.transpose(axes), order, policy) else None
 

@@ -17,7 +17,7 @@ from .key_words import Elements, Places
 from .strides import packed
 
 _SHARED = 1 << 17  # elements: below, waking a thread saves nothing
-_FEW_IN_ROWS = 1 << 10  # elements that NumPy takes sooner than a loop begins
+_FEW_IN_ROWS = 1 << 12  # elements that NumPy takes sooner than a loop begins
 _TASK = 1 << 14  # elements at least that a thread takes at a time
 
 
