@@ -46,6 +46,9 @@ def taken_with_places(rows: Elements, places: Places) -> tuple[Elements, Places]
     """The same, and the places packed, which may be the first ones of longer rows."""
     if is_packed(places):
         return taken_in_rows(rows, places), places
+    if places.size <= _FEW_IN_ROWS:
+        places = places.copy()
+        return _taken_by_numpy(rows, places), places
     kept: Places = new_array(places.shape, places.dtype)
     found = _taken_by_loop(rows, places, kept)
     if found is None:

@@ -51,7 +51,7 @@ def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolic
         if found is not None:
             return found[0][0], found[1][0]
     places = _of_row(row, k, order, policy) if k else np.empty(0, np.intp)
-    if k < row.size and places.base is not None:
+    if k < row.size > _FEW and places.base is not None:
         places = places.copy()  # or it would hold those of all elements
     return row.take(places), places
 
