@@ -102,6 +102,14 @@ def test_strands_are_fitted_to_every_target(target: str) -> None:
             np.testing.assert_array_equal(found, expected - x * np.uint64(exclusive))
 
 
+def test_without_subgroups_there_are_no_strands() -> None:
+    policy = ScanPolicy(32, 3, strand=4)
+    x = np.arange(9 * 33, dtype=np.uint32).reshape(9, 33)
+    found = scanned("simulator", SUM, x, 1, policy=policy)
+    np.testing.assert_array_equal(found, x.cumsum(axis=1))
+    assert policy.needs == ScanPolicy(32, 3).needs
+
+
 @pytest.mark.parametrize("kind", ScanKind)
 @pytest.mark.parametrize("length", [1, 2, 4, 5, 33, 97])
 def test_strands_keep_the_order_of_rows(length: int, kind: ScanKind) -> None:

@@ -135,7 +135,7 @@ class Cut:
         size, items = policy.group_size, policy.items
         if _is_short(view, policy):
             return cls(Arrangement.ALONE, size, size, 1, 1)
-        if policy.strand > 1 and view.are_rows and view.ranks_are_neighbours:
+        if policy.subgroups and policy.strand > 1 and view.are_rows and view.ranks_are_neighbours:
             return cls(Arrangement.STRANDS, size, size // policy.strand, policy.strand, 1)
         if view.are_rows:
             each, number = shares(view.count, view.length, policy)

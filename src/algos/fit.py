@@ -132,11 +132,10 @@ def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> Redu
     limits = info.limits
     most = min(limits.group_size, _held("policy: a state", bytes_held(state), limits))
     size = policy.group_size if policy.group_size <= most else power_below(most)
-    subgroups = policy.subgroups and has_whole_subgroups(size, info)
-    strand = power_below(min(policy.strand, limits.subgroup_size)) if subgroups else 1
     return attrs.evolve(
         policy, group_size=size, items=min(policy.items, _registers(state, limits)),
-        groups=min(policy.groups, limits.groups), subgroups=subgroups, strand=strand,
+        groups=min(policy.groups, limits.groups), subgroups=policy.subgroups and has_whole_subgroups(size, info),
+        strand=_fitted_strand(policy, size, info),
     )  # fmt: skip
 
 
@@ -147,12 +146,17 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
     most = min(limits.group_size, held // 2)  # a tile of at least an item each, and a state for each invocation
     size = policy.group_size if policy.group_size <= most else power_below(most)
     items = min(policy.items, held // size - 1, _registers(state, limits))
-    in_strands = policy.strand > 1 and policy.subgroups and has_whole_subgroups(size, info)
     return attrs.evolve(
         policy, group_size=size, items=items, groups=min(policy.groups, limits.groups),
         subgroups=policy.subgroups and scans_by_subgroups(size, info),
-        strand=power_below(min(policy.strand, limits.subgroup_size)) if in_strands else 1,
+        strand=_fitted_strand(policy, size, info),
     )  # fmt: skip
+
+
+def _fitted_strand(policy: ReducePolicy | ScanPolicy, group_size: int, info: TargetInfo) -> int:
+    """The lanes of a subgroup that share a row."""
+    are_whole = policy.subgroups and has_whole_subgroups(group_size, info)
+    return power_below(min(policy.strand, info.limits.subgroup_size)) if are_whole else 1
 
 
 def scans_by_subgroups(group_size: int, info: TargetInfo) -> bool:

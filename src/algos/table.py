@@ -161,7 +161,7 @@ def _selections_on_card(bits: tuple[int, ...], few: int, short_rows: BitonicRows
     """For more than 32 elements of rows beyond 1024. The more are wanted, the more elements are sorted as soon as
     sampled."""
     sorts = ((short_rows, 512), (RadixRows(items=4), 1024), (RadixRows(items=8), 8192 // few))
-    long = range(8193 // few, 1 << 63)
+    long, sweep = range(8193 // few, 1 << 63), _sweep(12, 8, 32)
     return (
         SelectRule("cuda", _NONE, bits, range(4097, 8193), _ANY, _parts(512, 16 // few, 128), most_k=64),
         SelectRule("cuda", _NONE, bits, range(1 << 19), _ANY, _parts(256, 16 // few, 128), most_k=64),
@@ -177,8 +177,8 @@ def _selections_on_card(bits: tuple[int, ...], few: int, short_rows: BitonicRows
             for lengths, rows, group_size in _BY_DIGITS
         ),
         *(
-            SelectRule("cuda", _SWEEPS, bits, lengths, _FORTY, many, ratios=range(2, 64), least_k=1024)
-            for lengths, many in ((lengths, _digits(_sweep(12, 8, 32), size)) for lengths, size in _MANY_BY_DIGITS)
+            SelectRule("cuda", _SWEEPS, bits, lengths, _FORTY, _digits(sweep, size), ratios=range(2, 64), least_k=1024)
+            for lengths, size in _MANY_BY_DIGITS
         ),
         SelectRule("cuda", _SWEEPS, bits, long, _ANY, None, elements=range(1 << 22), least_k=8000),
         SelectRule("cuda", _NONE, bits, range(1025), _ANY, ArgsortAndTake(RadixRows(items=4)), most_k=1024),

@@ -218,8 +218,8 @@ class ScanPolicy(ScanningPolicy):
     @property
     def needs(self) -> Needs:
         """A strand is within a subgroup."""
-        needs = super().needs
-        return needs if self.strand == 1 else Needs(self.strand, self.group_size)
+        in_strands = self.subgroups and self.strand > 1
+        return Needs(self.strand, self.group_size) if in_strands else super().needs
 
 
 @attrs.frozen

@@ -153,6 +153,7 @@ _WORD_MASK = (1 << 64) - 1
 # long as an interrupt waits.
 _LOOPS = HostSortPolicy(crew_bytes_from=1 << 19, crew_bytes_below=1 << 62, crew_thread_bytes=1 << 16)
 _JOB_BYTES = 1 << 26
+LEAST_TASK = 1 << 14  # elements of rows, at least, that a thread takes at a time
 _CAN_WAIT = sys.platform == "linux" and sys.maxsize > 1 << 32
 
 
@@ -245,6 +246,11 @@ def share_kernel(
         done = end
     if done < length:
         helpers.over(length - done, lambda own: kernel(done + own.start, done + own.stop, *numbers), least=least)
+
+
+def share_rows(kernel: Kernel, rows: int, length: int, numbers: Sequence[int | float], nbytes: int) -> None:
+    """The same of rows with work for each of so many elements: few by this thread alone."""
+    share_kernel(kernel, rows, numbers, nbytes if rows * length > LEAST_TASK else 0, least=-(-LEAST_TASK // length))
 
 
 def crew() -> Crew:

@@ -20,7 +20,7 @@ from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
-from ..crew import share_kernel
+from ..crew import LEAST_TASK, share_kernel
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
 from .key_words import Places, lines_of_bits, place_of_constants, ranked, turned, turned_back
 from .numpy_speed import numpy_sorts_slowly
@@ -208,7 +208,6 @@ _LONGEST_TO_ARGSORT = {1: 128, 2: 128, 4: 128, 8: 64}
 # of 8 bytes are turned round and sorted sooner where NumPy has vector code.
 _LONGEST_WIDE = 64
 _LONGEST_BESIDE, _LONGEST_TO_ARGSORT_BESIDE = 256, 128
-_TASKS = 1 << 14  # elements at least that a thread takes at a time
 # A call of a network takes as long as NumPy takes to find places in some thousand elements, or to sort them, unless it
 # has vector code for rows of these: so much fewer than threads are worth.
 _ONE_THREAD = 8
@@ -303,7 +302,7 @@ def _by_network(
     plan = np.array([source.before, goal.before, *two, length, x.strides[-1] // x.itemsize, outs[-1]], np.int64)
     tasks = _blocks(outer, near, width)
     numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of_constants(dtype, order))
-    least = -(-tasks * _TASKS // max(1, x.size))  # tasks
+    least = -(-tasks * LEAST_TASK // max(1, x.size))  # tasks
     share_kernel(of(*kind), tasks, numbers, x.nbytes if x.size >= policy.serial_below else 0, least=least)
     return True
 

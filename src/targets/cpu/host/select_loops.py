@@ -17,7 +17,7 @@ from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
-from ..crew import share_kernel
+from ..crew import share_rows
 from ..loops import Kernel, compiled, inside, place_of, text_of
 from ..pool import shared_pool
 from .key_words import Places, lines_of_bits, place_of_constants, ranked
@@ -28,7 +28,6 @@ SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has be
 ORDERED = 1 << 5  # elements of one of some rows that are sorted sooner than chosen from
 _LARGE_SHARE = 1 << 7  # one of so many elements, or more of them: they are not inserted
 _ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
-_TASK = 1 << 14  # elements at least that a thread takes at a time
 _LOOKED_AT = 1 << 17  # elements of one row at most that one thread looks at
 _FEW_SELECTED = 1 << 4  # that are selected in rows of any length
 MOST_SELECTED = 32  # of each row: an insertion moves half as many elements
@@ -217,8 +216,7 @@ def _run(loop: Kernel, source: HostArray, order: SortOrder, places: Places, valu
     (rows, k), length = places.shape, source.shape[1]
     found, wanted = ((0, 0), 0) if values is None else (place_of(values), k)
     where = *place_of(source), *place_of(places), *found, *place_of_constants(source.dtype, order)
-    nbytes = source.nbytes if source.size > _TASK else 0
-    share_kernel(loop, rows, (*where, length, k, wanted), nbytes, least=-(-_TASK // length))
+    share_rows(loop, rows, length, (*where, length, k, wanted), source.nbytes)
 
 
 def selected_in_rows(source: HostArray, k: int, order: SortOrder) -> tuple[HostArray, Places] | None:

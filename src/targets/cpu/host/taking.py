@@ -10,7 +10,7 @@ from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
 from ...addresses import address_of
 from ..background import background
-from ..crew import share_kernel
+from ..crew import share_rows
 from ..loops import Kernel, compiled, inside, place_of, text_of
 from ..pool import shared_pool
 from .key_words import Elements, Places
@@ -18,7 +18,6 @@ from .strides import packed
 
 _SHARED = 1 << 17  # elements: below, waking a thread saves nothing
 _FEW_IN_ROWS = 1 << 12  # elements that NumPy takes sooner than a loop begins
-_TASK = 1 << 14  # elements at least that a thread takes at a time
 
 
 def taken(x: Elements, places: Places) -> Elements:
@@ -75,8 +74,7 @@ def _taken_by_loop(rows: Elements, places: Places, kept: Places | None) -> Eleme
     found = new_array(places.shape, rows.dtype)
     both = *place_of(rows), address_of(places), number * step, *place_of(found)
     where = *both, *((0, 0) if kept is None else place_of(kept)), rows.shape[1], step, count, int(kept is not None)
-    nbytes = places.nbytes if places.size > _TASK else 0
-    share_kernel(take_in_rows(size), number, where, nbytes, least=-(-_TASK // count))
+    share_rows(take_in_rows(size), number, count, where, places.nbytes)
     return found
 
 

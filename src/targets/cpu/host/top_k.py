@@ -110,7 +110,9 @@ def _is_large(k: int, source: HostArray) -> bool:
 
 
 def _argsorted(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> Places:
-    found = argsort_by_network(source, 1, order, policy)  # which takes elements in any order as they are
+    found = None
+    if order is SortOrder.DESCENDING:  # what ascends already is asked of below
+        found = argsort_by_network(source, 1, order, policy)
     return (argsort_rows(ascending(source, order), policy) if found is None else found)[:, :k]
 
 
