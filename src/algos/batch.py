@@ -13,6 +13,7 @@ from ..kernel.launch import unbound
 from ..machine import TargetInfo
 
 T = TypeVar("T")
+Q = TypeVar("Q", U8, U16, U32, U64)  # what is stored of a value
 Three: TypeAlias = tuple[Buffer[Any], Buffer[Any], Buffer[Any]]
 
 
@@ -24,11 +25,19 @@ class Mode(Generic[V]):
     takes_values: bool = False  # values, or indices, are permuted like the keys
     counts_places: bool = False  # and these are the keys' indices in their row, computed and not read
     keeps_keys: bool = True  # the sorted keys are written
+    widens: bool = False  # the last pass writes 32-bit indices as 64-bit ones, NumPy's
+
+    @property
+    def stored(self) -> type[Any]:
+        """The class of what is written of `value`."""
+        return U64 if self.widens else self.value
 
     def in_pass(self, is_first: bool, is_last: bool) -> Mode[V]:
         """The mode of one of several passes: the first reads the caller's buffers, the last writes them."""
-        counts_places, keeps_keys = self.counts_places and is_first, self.keeps_keys or not is_last
-        return attrs.evolve(self, counts_places=counts_places, keeps_keys=keeps_keys)
+        return attrs.evolve(
+            self, counts_places=self.counts_places and is_first, keeps_keys=self.keeps_keys or not is_last,
+            widens=self.widens and is_last,
+        )  # fmt: skip
 
 
 @attrs.frozen
@@ -96,23 +105,25 @@ class Batch:
     def mode(self, index: type[Any] = U64) -> Mode[Any]:
         """What kernels read and write; `index` is the class of the indices that travel, if it is an argsort."""
         if self.places is not None:
-            return Mode(index, takes_values=True, counts_places=True, keeps_keys=False)
+            widens = self.places is U64 and index is U32
+            return Mode(index, takes_values=True, counts_places=True, keeps_keys=False, widens=widens)
         return Mode(self.value or U32, takes_values=self.value is not None)
 
-    def alternating(self, index: type[Any], scratch: int) -> tuple[Three, Three]:
-        """The (input, output, scratch) buffers of the keys, and of what goes along, for sorts of several passes, which
-        alternate between the last two; scratch has so many elements."""
+    def alternating(self, mode: Mode[Any], passes: int) -> tuple[Three, Three]:
+        """The (input, output, scratch) buffers of the keys, and of what goes along, for so many passes, which alternate
+        between the last two, and end with the output; where nothing is written at the end, two passes need none."""
 
-        def between(name: str, element: type[Any]) -> Buffer[Any]:
-            return Buffer(name, element, scratch, Role.SCRATCH)
+        def between(name: str, element: type[Any], most: int = 1) -> Buffer[Any]:
+            return Buffer(name, element, self.count if passes > most else min(1, self.count), Role.SCRATCH)
 
         element = self.key.element
+        words = between("words", element)
         if self.places is not None:
-            moved = self.permutation if self.places is index else self.buffer("moved", index, Role.SCRATCH)
-            keys = self.data, between("results", element), between("words", element)
-            return keys, (unbound(index), moved, between("spare", index))
+            moved = between("moved", mode.value, 2) if mode.widens else self.permutation
+            results = between("results", element, 0 if mode.keeps_keys else 2)
+            return (self.data, results, words), (unbound(mode.value), moved, between("spare", mode.value))
         spare = unbound(U32) if self.value is None else between("spare", self.value)
-        return (self.data, self.results, between("words", element)), (*self.values, spare)
+        return (self.data, self.results, words), (*self.values, spare)
 
     def schedule(self, launches: Iterable[Launch]) -> Schedule:
         """The schedule of these launches."""

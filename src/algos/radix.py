@@ -12,7 +12,7 @@ import attrs
 
 from ..kernel.language import *
 from ..types.params import RadixPolicy
-from .batch import Mode
+from .batch import Mode, Q
 from .bitonic import from_ordered, to_ordered
 from .radix_layout import DigitPlace, Layout, TilePlace
 from .radix_tile import Ranking, Strand, clear_counters, count_before, load_tile, place_given, store_keys, store_values
@@ -132,7 +132,7 @@ def radix_add_up(
 @kernel
 def radix_scatter(
     cx: Invocation, source: SortableKey[A, N], data: Storage[A], target: SortableKey[A, N], results: Storage[A],
-    values: Storage[V], moved: Storage[V], tile: Workgroup[N], beside: Workgroup[V], counters: Workgroup[U32],
+    values: Storage[V], moved: Storage[Q], tile: Workgroup[N], beside: Workgroup[V], counters: Workgroup[U32],
     shared: Workgroup[U32], bases: Workgroup[U32], counts: Storage[U32], totals: Storage[U32], histograms: Histograms,
     layout: Layout, place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: Mode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
@@ -176,12 +176,12 @@ def radix_scatter(
             cx.barrier()  # the tile is dead from here: the values may be overlaid on it
             place_given(values, here, strand, places, beside, mode, policy)
             cx.barrier()
-            store_values(cx, beside, moved, targets, here, policy)
+            store_values(cx, beside, moved, mode.stored, targets, here, policy)
 
 
 def copy_tile(
     cx: Invocation, target: SortableKey[A, N], results: Storage[A], order: SortOrder, values: Storage[V],
-    moved: Storage[V], strand: Strand, words: Registers[N], here: TilePlace, mode: Mode[V], policy: RadixPolicy,
+    moved: Storage[Q], strand: Strand, words: Registers[N], here: TilePlace, mode: Mode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Copies the words, and their values, without moving them."""
     mine = strand.first_element(policy)
@@ -191,4 +191,5 @@ def copy_tile(
             if mode.keeps_keys:
                 results[element] = from_ordered(target, words[row], order)
             if mode.takes_values:
-                moved[element] = mode.value(element - here.origin) if mode.counts_places else values[element]
+                value = mode.value(element - here.origin) if mode.counts_places else values[element]
+                moved[element] = mode.stored(value)

@@ -118,16 +118,17 @@ def serial_radix_sort(batch: Batch, policy: SerialRadixPolicy, bits: range) -> S
     key, rows = batch.key, batch.rows
     require_countable(rows, batch.length)
     require_digits(bits.stop, key.word.type.bits)
-    keys, values = batch.alternating(U64, batch.count)
     if not batch.count:
         return batch.schedule(())
+    first, end = bits.start // policy.digit_bits, max(1, -(-bits.stop // policy.digit_bits))
+    mode = batch.mode()
+    keys, values = batch.alternating(mode, end - first)
     share = policy.share(rows, batch.length)
     number = -(-batch.count // share)
     shares = Shares(U32(batch.count), U32(share), U32(number), rows > 1)
     counts = Buffer("counts", U32, number * policy.radix, Role.SCRATCH)
     grid, counters = Grid(number, 1), Workgroup(U32, policy.radix)
     plain = UnsignedKey(key.element, key.word, element_bits(key))  # one kernel for all `bits`
-    first, end = bits.start // policy.digit_bits, max(1, -(-bits.stop // policy.digit_bits))
     launches: list[Launch] = []
     before = 0
     for number in range(first, end):
@@ -135,13 +136,13 @@ def serial_radix_sort(batch: Batch, policy: SerialRadixPolicy, bits: range) -> S
         after = 1 if (end - number) % 2 == 1 else 2
         source, target = key if is_first else plain, key if is_last else plain
         orders = (batch.order if is_first else _UP, batch.order if is_last else _UP)
-        place, mode = DigitPlace(U32(number), policy.digit_bits), batch.mode().in_pass(is_first, is_last)
+        place, own = DigitPlace(U32(number), policy.digit_bits), mode.in_pass(is_first, is_last)
         launches += (
             serial_count.launch(grid, source, keys[before], counters, counts, shares, place, orders[0]),
             serial_add_up.launch(Grid(rows, 1), counts, shares, place),
             serial_scatter.launch(
                 grid, source, keys[before], target, keys[after], values[before], values[after], counters, counts,
-                shares, place, orders, mode,
+                shares, place, orders, own,
             ),
         )  # fmt: skip
         before = after

@@ -129,15 +129,11 @@ class _RadixSort:
             )
         if batch.in_place and self.passes % 2 == 1:
             raise InvalidArgumentError(f"a radix sort in place takes an even number of passes, not {self.passes}")
-        keys, values = batch.alternating(U32, batch.count if self.passes > 1 else min(1, batch.count))
         if not batch.count:
             return batch.schedule(())
         mode = attrs.evolve(batch.mode(U32), keeps_keys=batch.places is None or self.shares)
-        launches = [*(self._by_sweeps if policy.sweeps else self._by_counts)(keys, values, mode)]
-        if batch.places is U64:
-            grid = looping_grid(batch.count, policy.group_size, policy.count_groups)
-            launches.append(widen_places.launch(grid, values[1], batch.permutation, U32(batch.count)))
-        return batch.schedule(launches)
+        keys, values = batch.alternating(mode, self.passes)
+        return batch.schedule((self._by_sweeps if policy.sweeps else self._by_counts)(keys, values, mode))
 
     def _by_sweeps(self, keys: Three, values: Three, mode: Mode[Any]) -> Iterator[Launch]:
         """One launch a pass; for a row beyond 30-bit counts, one for each of its portions."""
@@ -147,8 +143,8 @@ class _RadixSort:
         yield from prepare(batch.key, keys[0], state, batch.order, batch.in_place)
         for number, tiles in product(range(self.passes), state.sweeps()):
             yield sweep.launch(
-                Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, *self._workgroup(mode),
-                state.buffer(), layout, U32(at.tickets + number), U32(at.plans + number),
+                Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, batch.permutation,
+                *self._workgroup(mode), state.buffer(), layout, U32(at.tickets + number), U32(at.plans + number),
                 U32(at.starts + number * policy.radix), DigitPlace(U32(number), policy.digit_bits), batch.order, mode,
                 policy,
             )  # fmt: skip
@@ -171,7 +167,7 @@ class _RadixSort:
             place = DigitPlace(U32(number), policy.digit_bits)
             side = 1 if (self.passes - number) % 2 == 1 else 2
             source, target = self._key(is_first), self._key(is_last)
-            orders = (self._order(is_first), self._order(is_last))
+            orders, own = (self._order(is_first), self._order(is_last)), mode.in_pass(is_first, is_last)
             histograms = Histograms(has_rows, U32(number * spans) if spans else None)
             yield radix_count.launch(
                 grid, source, before, Workgroup(U32, policy.radix), counts, totals, histograms, layout, place,
@@ -183,8 +179,8 @@ class _RadixSort:
                     Workgroup(U32, 1), U32(tiles), policy,
                 )  # fmt: skip
             yield radix_scatter.launch(
-                grid, source, before, target, keys[side], beside, values[side], *self._workgroup(mode), counts, totals,
-                histograms, layout, place, orders, mode.in_pass(is_first, is_last), policy,
+                grid, source, before, target, keys[side], beside, batch.permutation if own.widens else values[side],
+                *self._workgroup(mode), counts, totals, histograms, layout, place, orders, own, policy,
             )  # fmt: skip
             before, beside = keys[side], values[side]
 

@@ -30,8 +30,8 @@ _UP = SortOrder.ASCENDING  # of words, of which descending ones are mirrored
 @kernel
 def sweep(
     cx: Invocation, key: SortableKey[A, N], plain: UnsignedKey[A, N], data: Storage[A], results: Storage[A],
-    words: Storage[A], values: Storage[V], moved: Storage[V], spare: Storage[V], tile: Workgroup[N],
-    beside: Workgroup[V], counters: Workgroup[U32], shared: Workgroup[U32], bases: Workgroup[U32],
+    words: Storage[A], values: Storage[V], moved: Storage[V], spare: Storage[V], permutation: Storage[U64],
+    tile: Workgroup[N], beside: Workgroup[V], counters: Workgroup[U32], shared: Workgroup[U32], bases: Workgroup[U32],
     state: Storage[U32], layout: Layout, ticket: U32, plan_at: U32, first_start: U32, place: DigitPlace,
     order: SortOrder, mode: Mode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
@@ -75,10 +75,12 @@ def sweep(
             else:
                 place_values(spare, here, strand, places, beside, policy)
             cx.barrier()
-            if plan.has(INTO_WORDS):
-                store_values(cx, beside, spare, targets, here, policy)
+            if mode.widens and plan.has(IS_LAST):
+                store_values(cx, beside, permutation, U64, targets, here, policy)
+            elif plan.has(INTO_WORDS):
+                store_values(cx, beside, spare, mode.value, targets, here, policy)
             else:
-                store_values(cx, beside, moved, targets, here, policy)
+                store_values(cx, beside, moved, mode.value, targets, here, policy)
 
 
 def take_tile(

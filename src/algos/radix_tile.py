@@ -14,7 +14,7 @@ from ..kernel.language import *
 from ..types.intrinsics import overridable
 from ..types.monoids import Count
 from ..types.params import RadixPolicy
-from .batch import Mode
+from .batch import Mode, Q
 from .bitonic import from_ordered, to_ordered
 from .radix_layout import DigitPlace, Lanes, TilePlace
 from .scan_tile import exclusive_scan_workgroup
@@ -215,12 +215,12 @@ def store_keys(
 
 
 def store_values(
-    cx: Invocation, beside: Workgroup[V], values: Storage[V], targets: Registers[U32], here: TilePlace,
+    cx: Invocation, beside: Workgroup[V], values: Storage[Q], stored: type[Q], targets: Registers[U32], here: TilePlace,
     policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Stores the sorted tile's values to their keys' indices in the result."""
+    """Stores the sorted tile's values, as of class `stored`, to their keys' indices in the result."""
     remaining = here.remaining()
     for i in dynamic_range(U32(0), U32(policy.items)):
         position = i * cx.group_size + cx.local_id
         if position < remaining:
-            values[targets[i]] = beside[position]
+            values[targets[i]] = stored(beside[position])
