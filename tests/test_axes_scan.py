@@ -141,9 +141,9 @@ def test_what_32_bits_cannot_count_is_refused() -> None:
         scan_axis(SUM, Layout(1, 1 << 16, 1 << 16, 0, 1, 0), ScanKind.INCLUSIVE, ScanPolicy())
 
 
-@pytest.mark.parametrize(("columns", "shares"), [(1 << 16, 1), (1 << 10, 1), (1 << 6, 4), (8, 32)])
+@pytest.mark.parametrize(("columns", "shares"), [(1 << 16, 1), (1 << 10, 1), (1 << 6, 1), (32, 8), (16, 16), (8, 32)])
 def test_as_many_shares_as_there_are_workgroups_for(columns: int, shares: int) -> None:
-    """Half of them, for of several shares all elements are read twice; of one they are read once."""
+    """Half of them, where these are many more than columns: of several shares all elements are read twice."""
     policy = ScanPolicy(64, 4, 64, line=32)
     layout = Layout(1, 1 << 14, columns, 1, columns, 1)
     assert Cut.of_scan(Columns.of(layout, scanned=True), policy, 4).shares == shares

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+import attrs
 import pytest
 
 from gpusort.algos.cut import Arrangement, Columns, Cut, Loop, shares_of
@@ -155,12 +156,13 @@ def test_columns_side_by_side_fill_their_workgroup(columns: int, size: int, foun
 
 
 def test_a_scan_of_columns_side_by_side_is_shared_by_half_the_workgroups() -> None:
-    """Twelve for three planes: four shares of nine of the 34 tiles, or fewer of more."""
-    policy = ScanPolicy(group_size=64, items=15, groups=24, side_by_side=True)
+    """24 for three planes: seven shares of five of the 34 tiles, as an eighth has none. Fewer than eight do not pay."""
+    policy = ScanPolicy(group_size=64, items=15, groups=48, side_by_side=True)
     view = Columns.of(Layout(3, 500, 64, 32_000, 64, 1), scanned=True)
     cut = Cut.of_scan(view, policy, 4)
-    assert (cut.arrangement, cut.shares, cut.groups(view)) == (Arrangement.SIDE_BY_SIDE, 4, 12)
-    assert cut.share == 9 * 15
+    assert (cut.arrangement, cut.shares, cut.groups(view)) == (Arrangement.SIDE_BY_SIDE, 7, 21)
+    assert cut.share == 5 * 15
+    assert Cut.of_scan(view, attrs.evolve(policy, groups=47), 4).shares == 1
 
 
 @pytest.mark.parametrize("layout", [Layout(1, 500, 70, 0, 140, 2), Layout(70, 500, 1, 1, 70, 1)])
@@ -289,7 +291,7 @@ def test_shares_of_a_scan_are_of_two_tiles_or_more(blocks: int) -> None:
     cut = Cut.of_scan(view, policy, 4)
     tile = cut.ranks * policy.items
     tiles = -(-view.length // tile)
-    most = max(1, min(20 // cut.tiles(view), tiles // 2))
+    most = max(1, min(20 // cut.tiles(view) if 20 // cut.tiles(view) >= 8 else 1, tiles // 2))
     each = -(-tiles // most)
     assert cut.shares == -(-tiles // each)
     assert cut.share == min(view.length, each * tile)

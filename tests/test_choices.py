@@ -233,12 +233,22 @@ def test_scans_of_rows_have_policies_of_their_own(
 
 @pytest.mark.parametrize(
     ("rows", "length", "strand", "tile"),
-    [(5000, 17, 8, 1024), (5000, 100, 8, 2048), (5000, 161, 1, 224), (100, 100, 1, 224), (100, 4000, 1, 4352),
-     (100, 5000, 1, 5632), (100, 9000, 1, 9216), (3, 4000, 1, 3840), (100, 10_000, 1, 3840)],
+    [(5000, 4, 1, 32), (5000, 5, 2, 1024), (5000, 16, 4, 1024), (5000, 21, 8, 1024), (5000, 100, 8, 2048),
+     (5000, 161, 1, 224), (100, 100, 1, 224), (100, 4000, 1, 4352), (100, 5000, 1, 5632), (100, 9000, 1, 9216),
+     (3, 4000, 1, 3840), (100, 10_000, 1, 3840)],
 )  # fmt: skip
 def test_rows_share_subgroups_or_have_one_tile_on_a_card(rows: int, length: int, strand: int, tile: int) -> None:
     found = choose_axis_scan(U32, Layout.rows(rows, length), CARD)
     assert (found.strand, found.tile) == (strand, tile)
+
+
+def test_rows_too_long_for_one_invocation_s_states_share_a_workgroup() -> None:
+    """Sixteen states of 64 bits are more than half of 128 bytes of registers."""
+    layout = Layout.rows(1 << 17, 16)
+    plain = attrs.evolve(CARD, capabilities=frozenset())
+    assert choose_axis_scan(U64, layout, plain).alone
+    short = attrs.evolve(plain, limits=attrs.evolve(plain.limits, register_bytes=128))
+    assert choose_axis_scan(U64, layout, short) == choose_scan(U64, 16, short)
 
 
 def test_words_that_are_no_elements_are_sorted_in_registers_and_not_with_values() -> None:

@@ -99,6 +99,15 @@ def test_a_scan_s_tile_and_a_state_for_each_invocation_fit(group_size: int) -> N
         fitted_scan_policy(asked, U32, device(7))
 
 
+def test_where_a_column_has_an_invocation_of_its_own_these_are_fewer_and_not_the_items() -> None:
+    """With fewer items no column of 16 would be alone."""
+    asked = ScanPolicy(group_size=256, items=16, alone=True)
+    for states, size in ((8192, 256), (4352, 256), (4096, 128), (1000, 32), (17, 1)):
+        found = fitted_scan_policy(asked, U32, device(4 * states))
+        assert (found.group_size, found.items) == (size, 16)
+    assert fitted_scan_policy(asked, U32, device(4 * 4)).items < 16
+
+
 @pytest.mark.parametrize("value_bytes", [0, 4, 8])
 @pytest.mark.parametrize("width", KEYS)
 def test_a_radix_sort_s_tile_fits_beside_what_is_live_with_it(width: int, value_bytes: int) -> None:

@@ -133,13 +133,16 @@ def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
 
 def choose_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
     """The policy of a scan along an axis of a layout, to states of a type, on a target."""
+    for rule in SHORT_SCANS:
+        if rule.matches(info, layout):
+            fitted = fitted_scan_policy(rule.policy, state, info)
+            in_strands = fitted.strand > 1 or rule.policy.strand == 1
+            if in_strands and (not fitted.alone or layout.length <= fitted.items):
+                return fitted
     is_of_rows = layout.inner == 1 and layout.row_stride is not None
-    wished = next((rule.policy for rule in SHORT_SCANS if rule.matches(info, layout)), None)
-    if wished is None and not is_of_rows:
-        wished = AXIS_SCANS.get(info.name)
-    if wished is None:
+    if is_of_rows or info.name not in AXIS_SCANS:
         return choose_scan(state, layout.length, info)
-    return fitted_scan_policy(wished, state, info)
+    return fitted_scan_policy(AXIS_SCANS[info.name], state, info)
 
 
 def choose_merge(key: SortableKey[E, W], info: TargetInfo) -> MergePolicy:

@@ -10,6 +10,7 @@ from enum import Enum, auto
 
 import attrs
 
+from ..types.elements import WORD_BYTES
 from ..types.params import AxisParams, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32
 from .layout import Layout, is_closer
@@ -18,6 +19,7 @@ from .sizes import LARGEST_U32
 _FEW_ROUNDS = 8  # of loads a lane: rows this short gain nothing from more lanes
 _ALONE = 8  # blocks that one workgroup reads faster than a second launch could combine partial results
 _FEWEST_BLOCKS = 2  # of a share in a scan, for a second launch to pay
+_FEWEST_SHARES = 8  # of a column's, for a second launch, which reads all elements again, to pay
 _SIZES = (64, 8)  # workgroup sizes with a column for each invocation, where columns are few; each is a kernel
 
 
@@ -144,11 +146,14 @@ class Cut:
         if side_by_side and view.columns.result == 1:
             one = cls(Arrangement.SIDE_BY_SIDE, side_by_side, side_by_side, 1, 1)
         else:
-            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, policy.line // itemsize)
+            # Of short elements half a cache line does: as many lanes would be few workgroups.
+            least = policy.line // max(itemsize, WORD_BYTES)
+            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups // 4, least)
             one = cls(Arrangement.GRID, size, lanes, ranks, 1)
         block = one.ranks * items
         blocks = -(-view.length // block)
-        each = -(-blocks // max(1, min(policy.groups // 2 // one.groups(view), blocks // _FEWEST_BLOCKS)))
+        most = policy.groups // 2 // one.groups(view)
+        each = -(-blocks // max(1, min(most if most >= _FEWEST_SHARES else 1, blocks // _FEWEST_BLOCKS)))
         number = -(-blocks // each)
         return attrs.evolve(one, shares=number, share=min(view.length, block * -(-blocks // number)))
 

@@ -143,7 +143,8 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
     """Fits a scan to such states; raises CapabilityError if not two states fit into workgroup memory."""
     limits = info.limits
     held = _held("policy: a state", bytes_held(state), limits, least=2)
-    most = min(limits.group_size, held // 2)  # a tile of at least an item each, and a state for each invocation
+    # A tile, of an item each at least or of whole columns, and a state for each invocation.
+    most = max(1, min(limits.group_size, held // (1 + (policy.items if policy.alone else 1))))
     size = policy.group_size if policy.group_size <= most else power_below(most)
     items = min(policy.items, held // size - 1, _registers(state, limits))
     return attrs.evolve(

@@ -186,6 +186,15 @@ def _selections_on_card(bits: tuple[int, ...], few: int, short_rows: BitonicRows
     )
 
 
+def _selections_through_vulkan(short_rows: BitonicRows) -> tuple[SelectRule, ...]:
+    """For more than 64 elements of up to 32 bits, on the same card."""
+    many = range(64, 1 << 63)
+    return (
+        SelectRule("wgsl", _SWEEPS, _NARROW, range(513, 1 << 17), many, _digits(short_rows), most_k=512),
+        SelectRule("wgsl", _SWEEPS, _NARROW, _ANY, _ANY, None, elements=range(1 << 22), least_k=500),
+    )
+
+
 # Top-k; if no rule matches, a full argsort. With fewer sets than twice k, candidates would be many more than k.
 # Workgroups are as small as hold a part in registers: one ranks its candidates while others load. For the shortest rows
 # a sort in a subgroup's registers is faster than ranking by a workgroup.
@@ -205,6 +214,7 @@ SELECTIONS: tuple[SelectRule, ...] = tuple(
         SelectRule(target, _NONE, bits, _ANY, _ANY, _parts(512, 16 // few, 64), most_k=32),
         *(_selections_on_card(bits, few, short_rows) if target == "cuda" else ()),
         SelectRule(target, _NONE, bits, range(1 << 14), _ANY, _parts(256, 16 // few, 128), most_k=64),
+        *(_selections_through_vulkan(short_rows) if target == "wgsl" and few == 1 else ()),
         SelectRule(target, _NONE, bits, range(1 << 14), _ANY, _parts(256, 16 // few, 256), most_k=128),
         SelectRule(target, _NONE, bits, range(4097), _ANY, _parts(256, 16 // few, 256), most_k=256),
         SelectRule(target, _NONE, bits, range(1 << 14, 1 << 32), _FEW_ROWS, SelectBySamples()),
@@ -289,18 +299,24 @@ MERGES: Mapping[str, MergePolicy] = {
     "python": MergePolicy(4, 3), "simulator": MergePolicy(32, 5),
 }  # fmt: skip
 
-# Of columns that an invocation loads whole; of rows that lanes of a subgroup share, where workgroups would be idle.
+# Of rows that lanes of a subgroup share, where workgroups would be idle and loads not coalesced; of columns that an
+# invocation loads whole.
 SHORT_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
+    *(
+        PolicyRule(
+            target, _SUBGROUPS, True, lengths, range(1 << 11, 1 << 63),
+            ScanPolicy(256, items, subgroups=True, strand=strand),
+        )
+        for target in ("cuda", "wgsl")
+        for lengths, strand, items in (
+            (range(5, 11), 2, 4), (range(11, 21), 4, 4), (range(21, 33), 8 if target == "cuda" else 4, 4),
+            (range(33, 161), 8, 8),
+        )
+    ),
     *(
         PolicyRule(target, _NONE, None, lengths, _MANY_COLUMNS, ScanPolicy(256, items, alone=True))
         for target in ("cuda", "wgsl")
         for lengths, items in _SHORT_AXES
-    ),
-    *(
-        PolicyRule(
-            "cuda", _SUBGROUPS, True, lengths, range(1 << 11, 1 << 63), ScanPolicy(256, items, subgroups=True, strand=8)
-        )
-        for lengths, items in ((range(17, 33), 4), (range(33, 161), 8))
     ),
     *(  # rows of one tile, of which two of the usual size would be padding for the most part
         PolicyRule("cuda", _SUBGROUPS, True, lengths, range(32, 1 << 63), ScanPolicy(size, items, 4096, True))
@@ -311,9 +327,9 @@ SHORT_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
     ),
 )  # fmt: skip
 # Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
-# in flight each are resident on a multiprocessor.
+# in flight each are resident on a multiprocessor, and of twice as many none waits for the last.
 AXIS_SCANS: Mapping[str, ScanPolicy] = {
-    "cuda": ScanPolicy(512, 16, 264), "wgsl": ScanPolicy(256, 8, 528),
-    "cpu": ScanPolicy(512, 1, 64, side_by_side=True),
-    "python": ScanPolicy(8, 2, 4, line=16), "simulator": ScanPolicy(64, 4, 16, line=64),
+    "cuda": ScanPolicy(512, 16, 1056), "wgsl": ScanPolicy(256, 8, 2112),
+    "cpu": ScanPolicy(512, 1, 256, side_by_side=True),
+    "python": ScanPolicy(8, 2, 16, line=16), "simulator": ScanPolicy(64, 4, 64, line=64),
 }  # fmt: skip
