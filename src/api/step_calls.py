@@ -26,7 +26,7 @@ from ..types.elements import decode, dtype_of, encode, mismatch
 from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey, is_lossy, no_inverse
 from ..types.scalars import UNSIGNED
-from ..types.specs import HostArray, Shape, Spec, bounds, order_of_axes, packed_strides
+from ..types.specs import HostArray, Shape, Spec, bounds, merged_axes, order_of_axes, packed_strides
 from .steps import Launch, Lines, Move, Steps
 
 Step: TypeAlias = Callable[[list[HostArray]], object]
@@ -165,21 +165,23 @@ def _copies(
     source: Lines, to: Lines, alignment: int, limits: Limits
 ) -> Iterator[tuple[Schedule, list[tuple[int, int]]]]:
     """Strided copies, with the memory of each: several where 32-bit indices, or a binding, do not span the arrays."""
-    shape, size, strides = source.spec.shape, source.spec.dtype.itemsize, source.spec.all_strides
+    shape, size = source.spec.shape, source.spec.dtype.itemsize
     to_strides = to.spec.all_strides if to.spec.shape == shape else packed_strides(shape, size)  # which it is
-    word = math.gcd(_WORD, size, source.origin, to.origin, *strides, *to_strides)
-    words = (size // word,) if word < size else ()  # of elements that are none, or that are not aligned
+    # As bytes, so that neighbours are moved by the word, and elements that are no word or not aligned by smaller ones.
+    axes = merged_axes(zip((*shape, size), (*source.spec.all_strides, 1), (*to_strides, 1), strict=True))
+    line = axes.pop()[0] if axes and axes[-1][1:] == (1, 1) else 1
+    word = math.gcd(_WORD, line, source.origin, to.origin, *[stride for _, *both in axes for stride in both])
+    sizes, *all_strides = zip(*axes, (line // word, word, word), strict=True)
     most = min(LARGEST_U32 * word, limits.storage_bytes) - alignment
-    for part, firsts in _pieces(shape, (strides, to_strides), size, most):
+    for part, firsts in _pieces(sizes, all_strides, word, most):
         lies: list[Strided] = []
         places: list[tuple[int, int]] = []
-        for lines, own, first in zip((source, to), (strides, to_strides), firsts, strict=True):
-            low, high = bounds(part, own, size)
+        for lines, own, first in zip((source, to), all_strides, firsts, strict=True):
+            low, high = bounds(part, own, word)
             low -= (lines.origin + first + low) % alignment
-            in_words = (*[stride // word for stride in own], *[1 for _ in words])
-            lies.append(Strided(-low // word, in_words, (high - low) // word))
+            lies.append(Strided(-low // word, tuple([stride // word for stride in own]), (high - low) // word))
             places.append((lines.number, lines.offset + first + low))
-        yield copy_strided(UNSIGNED[word], part + words, *lies), places
+        yield copy_strided(UNSIGNED[word], part, *lies), places
 
 
 def _pieces(
