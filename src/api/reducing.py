@@ -104,17 +104,21 @@ def max(
 
 
 @is_place
-def argmin(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto") -> object:
-    """The index of the minimum: the first of equals; the first NaN or NaT where there is one. `axis` is one, or None
-    for the flattened array; the rest is as for `sum`."""
-    return _reduced(_ARGMIN, x, axis, keepdims, target)
+def argmin(
+    x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
+) -> object:  # fmt: skip
+    """The index of the minimum, in the order of `key` if one is given: the first of equals; the first NaN or NaT where
+    there is one. `axis` is one, or None for the flattened array; the rest is as for `sum`."""
+    return _reduced(_ARGMIN, x, axis, keepdims, target, key)
 
 
 @is_place
-def argmax(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto") -> object:
-    """The index of the maximum: the first of equals; the first NaN or NaT where there is one. `axis` is one, or None
-    for the flattened array; the rest is as for `sum`."""
-    return _reduced(_ARGMAX, x, axis, keepdims, target)
+def argmax(
+    x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
+) -> object:  # fmt: skip
+    """The index of the maximum, in the order of `key` if one is given: the first of equals; the first NaN or NaT where
+    there is one. `axis` is one, or None for the flattened array; the rest is as for `sum`."""
+    return _reduced(_ARGMAX, x, axis, keepdims, target, key)
 
 
 @is_truth

@@ -41,8 +41,9 @@ E = TypeVar("E")
 S = TypeVar("S")
 P = TypeVar("P")
 G_co = TypeVar("G_co", bound=np.generic, covariant=True)
-A_contra = TypeVar("A_contra", contravariant=True)
 
+Hosts: TypeAlias = HostArray | ArrayLike
+Places: TypeAlias = NDArray[np.int64]
 Reducing: TypeAlias = "ReducePolicy | None"
 
 # What a call may say by name, and so what comes back: one value; an array, for axes that are kept, or for those that
@@ -169,22 +170,38 @@ class Extremum(Protocol):
     def __call__(self, x: Given, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> np.generic | HostArray: ...
 
 
-# To mypy what a call takes is contravariant; to pyright fields of a TypedDict are invariant.
-class Settled(Protocol[G_co, A_contra]):
-    """argmin, argmax, any, all: one class whatever the elements; along axes of these."""
+class Place(Protocol):
+    """argmin, argmax: indices, whatever the elements."""
 
     @overload
-    def __call__(self, x: Other, /, **how: Unpack[Either[A_contra]]) -> Other: ...
+    def __call__(self, x: Other, /, *, key: Keyed = None, **how: Unpack[Either[SupportsIndex]]) -> Other: ...
     @overload
-    def __call__(self, x: Column, /, **how: Unpack[Either[A_contra]]) -> Any: ...
+    def __call__(self, x: Column, /, *, key: Keyed = None, **how: Unpack[Either[SupportsIndex]]) -> Any: ...
     @overload
-    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[ToOne]) -> G_co: ...
+    def __call__(self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[ToOne]) -> np.int64: ...
     @overload
-    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[Kept]) -> NDArray[G_co]: ...
+    def __call__(self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[Kept]) -> Places: ...
     @overload
-    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[Along[A_contra]]) -> NDArray[G_co]: ...
+    def __call__(self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[Along[SupportsIndex]]) -> Places: ...
     @overload
-    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[Either[A_contra]]) -> G_co | NDArray[G_co]: ...
+    def __call__(self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[Either[SupportsIndex]]) -> np.int64 | Places: ...
+
+
+class Truth(Protocol):
+    """any, all: bools, whatever the elements."""
+
+    @overload
+    def __call__(self, x: Other, /, **how: Unpack[Either[Axes]]) -> Other: ...
+    @overload
+    def __call__(self, x: Column, /, **how: Unpack[Either[Axes]]) -> Any: ...
+    @overload
+    def __call__(self, x: Hosts, /, **how: Unpack[ToOne]) -> np.bool_: ...
+    @overload
+    def __call__(self, x: Hosts, /, **how: Unpack[Kept]) -> NDArray[np.bool_]: ...
+    @overload
+    def __call__(self, x: Hosts, /, **how: Unpack[Along[Axes]]) -> NDArray[np.bool_]: ...
+    @overload
+    def __call__(self, x: Hosts, /, **how: Unpack[Either[Axes]]) -> np.bool_ | NDArray[np.bool_]: ...
 
 
 class _Scalar(Protocol[G_co]):
@@ -273,7 +290,7 @@ class ShownAs(Generic[P]):
 
 is_arithmetic = ShownAs[Arithmetic]()
 is_extremum = ShownAs[Extremum]()
-is_place = ShownAs[Settled[np.int64, SupportsIndex]]()
-is_truth = ShownAs[Settled[np.bool_, Axes]]()
+is_place = ShownAs[Place]()
+is_truth = ShownAs[Truth]()
 is_reduce = ShownAs[Reduce]()
 is_scan = ShownAs[Scan]()

@@ -97,6 +97,7 @@ def right_reductions(
     assert_type(gpusort.max(times), Date)
     assert_type(gpusort.min(times, axis=0), npt.NDArray[Date])
     assert_type(gpusort.argmax(times), np.int64)
+    assert_type(gpusort.argmin(i2, axis=0, key=gpusort.key_for("i2")), npt.NDArray[np.int64])
     assert_type(gpusort.any(u1, axis=1), npt.NDArray[np.bool_])
 
 
@@ -284,6 +285,7 @@ def wrong_options(x: F4s) -> None:
     gpusort.cumsum(x, axis=(0, 1))  # E: call-overload, reportArgumentType+reportCallIssue
     gpusort.sort_inplace(x, axis=None)  # E: arg-type, reportArgumentType
     gpusort.argmin(x, axis=(0, 1))  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.any(x, key=gpusort.key_for("f4"))  # E: call-overload, reportCallIssue
 
     gpusort.sum(x, axis=0.5)  # E: call-overload, reportArgumentType+reportCallIssue
     gpusort.sum(x, keepdims="yes")  # E: call-overload, reportArgumentType+reportCallIssue
