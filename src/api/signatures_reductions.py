@@ -184,7 +184,9 @@ class Place(Protocol):
     @overload
     def __call__(self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[Along[SupportsIndex]]) -> Places: ...
     @overload
-    def __call__(self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[Either[SupportsIndex]]) -> np.int64 | Places: ...
+    def __call__(
+        self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[Either[SupportsIndex]]
+    ) -> np.int64 | Places: ...
 
 
 class Truth(Protocol):
