@@ -217,7 +217,7 @@ def check_planned(function: object) -> bool:
     home, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
     is_ours = str(home).startswith(f"{__package__}.") and home not in _OTHERS
     is_the_packages = str(home).partition(".")[0] == str(__package__).partition(".")[0]
-    is_users = callable(function) and not is_the_packages and not isinstance(function, partial)
+    is_users = callable(function) and not is_the_packages and not isinstance(cast(object, function), partial)
     if (is_ours and name != "sort_inplace") or (is_users and _takes_target(function)):
         return is_ours
     found = repr(function)
