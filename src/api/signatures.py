@@ -25,6 +25,8 @@ from ..targets.base import Target
 from ..types.keys import SortableKey
 
 if TYPE_CHECKING:
+    from array import array
+
     from ..algos.sorts import SortAlgorithm
     from ..arrays.cuda import OnCard
     from ..arrays.webgpu import Array
@@ -55,7 +57,8 @@ Unsigned = TypeVar("Unsigned", bound=NDArray[np.unsignedinteger])
 Numpys: TypeAlias = np.ndarray[Shape, np.dtype[G]]
 
 Nested: TypeAlias = "Sequence[T | Nested[T]]"
-Raw: TypeAlias = "Buffer | Nested[bytes | str]"  # of a dtype that is known at run time; to checkers nested numbers, too
+# Of a dtype that is known at run time; to checkers these are nested numbers, too.
+Raw: TypeAlias = "bytearray | memoryview | array[Any] | bytes | Nested[bytes | str]"
 Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
 Axis: TypeAlias = Axes | None
 AxisOrAll: TypeAlias = SupportsIndex | None
@@ -89,12 +92,6 @@ class Chunked(Protocol):
 
     @property
     def numblocks(self) -> tuple[int, ...]: ...
-
-
-class Buffer(Protocol):
-    """Memory of Python's own: bytes, array.array."""
-
-    def __buffer__(self, flags: int, /) -> memoryview: ...
 
 
 class Labelled(Protocol):

@@ -68,11 +68,11 @@ class Arithmetic(Protocol):
     @overload
     def __call__(self, x: Unsigned, /, **how: Unpack[Either[Axes]]) -> np.uint64 | NDArray[np.uint64]: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]
+    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
         self, x: Raw, /, **how: Unpack[Either[Axes]]
     ) -> np.generic | HostArray: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+    def __call__(  # type: ignore[overload-overlap]
         self, x: Nested[int], /, **how: Unpack[ToOne]
     ) -> np.int64: ...
     @overload
@@ -107,11 +107,11 @@ class Extremum(Protocol):
     @overload
     def __call__(self, x: Numpys[Shape, G], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> G | NDArray[G]: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]
+    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
         self, x: Raw, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
     ) -> np.generic | HostArray: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+    def __call__(  # type: ignore[overload-overlap]
         self, x: Nested[bool], /, *, key: Keyed = None, **how: Unpack[ToOne]
     ) -> np.bool_: ...
     @overload

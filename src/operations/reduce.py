@@ -152,9 +152,10 @@ class Reduce(Reduction):
             )
         else:
             key_of("x", x, self.key, by_numbers=True)
+        found = Output(self.shape(x), self._result(x), (), is_scalar=True)
         if x.size == 0:
             self.answer(x)
-        return (Output(self.shape(x), self._result(x), (), is_scalar=True),)
+        return (found,)
 
     def _result(self, given: Spec) -> DType:
         if self.reducer.finds_index:
