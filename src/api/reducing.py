@@ -122,7 +122,7 @@ def max(
 
 @is_place
 def argmin(
-    x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
+    x: object, /, *, axis: AxisOrAll = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
     """The index of the minimum, in the order of `key` if one is given: the first of equals; the first NaN or NaT where
     there is one. `axis` is one, or None for the flattened array; the rest is as for `sum`."""
@@ -131,7 +131,7 @@ def argmin(
 
 @is_place
 def argmax(
-    x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
+    x: object, /, *, axis: AxisOrAll = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
     """The index of the maximum, in the order of `key` if one is given: the first of equals; the first NaN or NaT where
     there is one. `axis` is one, or None for the flattened array; the rest is as for `sum`."""
