@@ -73,7 +73,7 @@ class Scratch(AbstractContextManager["Scratch"]):
     def lock(self) -> None:
         """Makes the folder, and locks it. Raises InvalidArgumentError if another sort has, or something is there."""
         # A part of ours comes with a scratch folder; anything else of that name belongs to somebody else.
-        is_known = self.folder.exists() and not self.part.is_dir() and self.part != self._source
+        is_known = self.folder.exists() and self.part.is_file() and self.part != self._source
         if os.path.lexists(self.part) and not is_known:
             raise InvalidArgumentError(
                 f"target: {self.part} is in the way, which no sort has left that is known here: move or delete it, "
@@ -164,7 +164,7 @@ class Scratch(AbstractContextManager["Scratch"]):
                 return
             try:
                 if not has_failed or (self._is_ours and not (self._keep and self._journal.done)):
-                    if has_failed and self._part is not None:
+                    if has_failed and self._part is not None and is_at(self.part, self._part):
                         with suppress(OSError):  # the exception under way matters more
                             self.part.unlink(missing_ok=True)
                     shutil.rmtree(self.folder, ignore_errors=True)
@@ -186,7 +186,7 @@ class Scratch(AbstractContextManager["Scratch"]):
             if self._keep and is_over and self._has_made(identity):
                 return
             found = self.claim(identity, plan, resume=self._keep and not is_over)
-            if not self.part.exists():
+            if self._part is None:
                 self._hold(new=True)
             by(found)
             self.publish()
@@ -214,8 +214,9 @@ class Scratch(AbstractContextManager["Scratch"]):
             return found
         journal.begin(identity, plan)  # first: it must not tell of files that are gone, whenever this is killed
         self._is_ours = True
-        self.part.unlink(missing_ok=True)
-        self._let_go()
+        if self._part is not None:  # else another sort may have made one meanwhile
+            self.part.unlink(missing_ok=True)
+            self._let_go()
         for entry in self.folder.iterdir():
             if entry.name != _JOURNAL:
                 entry.unlink()
