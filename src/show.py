@@ -7,7 +7,7 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from math import prod
 
@@ -26,13 +26,13 @@ from .kernel.specialise import specialise
 from .machine import Capability, Limits, TargetInfo
 from .operations.argsort import Argsort, SortPairs
 from .operations.base import Operation
-from .operations.merge import Merge
+from .operations.merge import Merge, MergeByKey
 from .operations.reduce import Reduce, Reducer
 from .operations.scan import Cumsum
 from .operations.select import TopK
 from .operations.sort import Sort
 from .targets.registry import FORMS, usual_info
-from .types.checks import numbers_in
+from .types.checks import numbers_in, require_taken
 from .types.dtypes import ArrayKey, key_for
 from .types.errors import GpusortError, InvalidArgumentError
 from .types.indices import Placement, SortOrder
@@ -65,8 +65,8 @@ def _of_calls(dtype: np.dtype[np.generic]) -> Iterator[Launch]:
     machines = [_evolved(info, group_size=256) for info in MACHINES.values()]
     short = _evolved(MACHINES["webgpu"], storage_bytes=prod(_LONG) // 2 * dtype.itemsize)
     for info, (shape, axis) in [*product(machines, _SHAPES), (short, (_LONG, -1))]:
-        settings = [argparse.Namespace(axis=axis, k=k, stable=k == 10) for k in (10, 100, 5000)]
-        for operation in dict.fromkeys(make(said) for make, said in product(CALLS.values(), settings)):
+        settings = [{"axis": axis, "k": k, "stable": k == 10} for k in (10, 100, 5000)]
+        for operation in dict.fromkeys(_operation(call, said) for call, said in product(CALLS, settings)):
             with suppress(GpusortError):  # of sums of dates, of more elements than there are
                 for schedule in _schedules(operation, shape, dtype, info):
                     yield from schedule.launches
@@ -127,30 +127,41 @@ MACHINES = {
     ),
     "webgpu": usual_info("wgsl"), "cpu": usual_info("cpu"),
 }  # fmt: skip
-CALLS: Mapping[str, Callable[[argparse.Namespace], Operation]] = {
-    "sort": lambda said: Sort(said.axis, stable=said.stable), "argsort": lambda said: Argsort(said.axis),
-    "sort_by_key": lambda _: SortPairs(), "merge": lambda _: Merge(), "top_k": lambda said: TopK(said.k, said.axis),
-    "sum": lambda said: Reduce(axis=said.axis), "cumsum": lambda said: Cumsum(said.axis),
-    "argmin": lambda said: Reduce(axis=said.axis, reducer=Reducer.ARGMIN),
+_SETTINGS = ("axis", "stable", "k")
+# By the public function's name, with those of the settings that it takes.
+CALLS: Mapping[str, tuple[Callable[..., Operation], tuple[str, ...]]] = {
+    "sort": (Sort, ("axis", "stable")), "argsort": (Argsort, ("axis",)), "sort_by_key": (SortPairs, ()),
+    "merge": (Merge, ()), "merge_by_key": (MergeByKey, ()), "top_k": (partial(TopK, k=10), ("axis", "k")),
+    "cumsum": (partial(Cumsum, axis=None), ("axis",)),
+    **{one.value: (partial(Reduce, reducer=one), ("axis",)) for one in Reducer},
 }  # fmt: skip
+
+
+def _operation(call: str, settings: Mapping[str, object]) -> Operation:
+    """With those of the settings that it takes."""
+    make, takes = CALLS[call]
+    return make(**{name: settings[name] for name in takes if name in settings})
 
 
 def schedules_of(options: argparse.Namespace) -> list[Schedule]:
     """What the machine that the command's options name runs for the call that they name, on arrays of one shape and
     dtype: once more for the rows that do not go together. Raises InvalidArgumentError for one that says nothing."""
-    make, info, lengths = CALLS.get(options.function), MACHINES.get(options.on), numbers_in(options.shape.split(","))
+    call, info, lengths = options.function, MACHINES.get(options.on), numbers_in(options.shape.split(","))
     if info is None:
         raise InvalidArgumentError(f"--on: expected one of {', '.join(MACHINES)}, found {options.on!r}")
-    if make is None:
-        raise InvalidArgumentError(f"FUNCTION: expected one of {', '.join(CALLS)}, found {options.function!r}")
+    if call not in CALLS:
+        raise InvalidArgumentError(f"FUNCTION: expected one of {', '.join(CALLS)}, found {call!r}")
     dtype = np.dtype(code_of(options.key))
     if lengths is None:
         raise InvalidArgumentError(f"--shape: expected sizes such as 1000,300, found {options.shape!r}")
     if prod(lengths) * dtype.itemsize > _MOST_BYTES:  # the launches are made, each of them
         raise InvalidArgumentError(f"--shape: expected at most {_MOST_BYTES:,} bytes, found {options.shape!r}")
-    if not -len(lengths) <= options.axis < len(lengths):
+    settings = {name: value for name in _SETTINGS if (value := getattr(options, name)) is not None}
+    for name, value in settings.items():
+        require_taken(f"--{name}", value, [one for one, (_, takes) in CALLS.items() if name in takes], (call,))
+    if not -len(lengths) <= settings.get("axis", 0) < len(lengths):
         raise InvalidArgumentError(f"--axis: expected one of {len(lengths)} axes, found {options.axis}")
-    return _schedules(make(options), tuple(lengths), dtype, info)
+    return _schedules(_operation(call, settings), tuple(lengths), dtype, info)
 
 
 def _schedules(

@@ -317,6 +317,8 @@ MISTAKES: dict[str, tuple[object, dict[str, object], type[Exception], str]] = {
     "bytes": (np.array([b"b"]), {}, gpusort.UnsupportedTypeError, "x: cannot order .* dtype .S1"),
     "record": (np.zeros(2, "u4,f4"), {}, gpusort.UnsupportedTypeError, "x: cannot order .* dtype \\["),
     "complex double": (ONES.astype("c16"), {}, gpusort.UnsupportedTypeError, "x: cannot order .* dtype complex128"),
+    "integer": (1 << 64, {}, gpusort.UnsupportedTypeError, "x: expected .* found an integer beyond 64 bits$"),
+    "integers": ([1, 1 << 64], {}, gpusort.UnsupportedTypeError, f".* {SUPPORTED}; .* integers beyond 64 bits$"),
     "nothing": (None, {}, gpusort.UnsupportedTypeError, "x: expected a NumPy or cupy array.*found NoneType"),
     "ragged": ([[1, 2], [3]], {}, gpusort.InvalidArgumentError, "x: expected a NumPy or cupy array.*inhomogeneous"),
     "masked": (np.ma.array([1, 2]), {}, gpusort.UnsupportedTypeError, "x: masked arrays are not supported"),

@@ -26,7 +26,7 @@ SORTS = ("sort", "argsort", "sort_inplace")
 REDUCTIONS = ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all")
 WITH_MONOIDS = ("reduce", "scan")
 ALL = (*SORTS, *REDUCTIONS, *WITH_MONOIDS, "cumsum", "top_k")
-KEYED = (*SORTS, "min", "max", "top_k")
+KEYED = (*SORTS, "min", "max", "argmin", "argmax", "top_k")
 
 ONE_AXIS = ("sort", "argsort", "argmin", "argmax", "cumsum", "top_k")
 MANY_AXES = ("sum", "prod", "min", "max", "any", "all", "reduce")

@@ -269,6 +269,19 @@ def test_methods_and_functions_of_any_names_are_planned() -> None:
     assert gpusort.plan(Sorter.upwards, x, stable=True)(x).tolist() == [1.0, 2.0, 3.0]
 
 
+def test_a_callable_object_is_planned() -> None:
+    class Downwards:
+        def __call__(self, x: npt.NDArray[np.float64], *, target: Any = "auto") -> npt.NDArray[np.float64]:
+            return gpusort.sort(x, descending=True, target=target)
+
+    x = np.array([2.0, 3.0, 1.0])
+    assert gpusort.plan(Downwards(), x)(x).tolist() == [3.0, 2.0, 1.0]
+    without_target: tuple[Any, ...] = (np.add, np.frombuffer, Sorter)
+    for function in without_target:
+        with pytest.raises(UnsupportedTypeError, match=r"^function: .* has no target to hand over to gpusort$"):
+            gpusort.plan(function, x)
+
+
 def test_a_users_function_may_choose_by_its_target() -> None:
     x = np.array([2, 3, 1])
 

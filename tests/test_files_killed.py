@@ -453,6 +453,42 @@ def test_two_at_once_with_scratch_files_in_different_folders(suffix: str, tmp_pa
     assert not names(other)
 
 
+@pytest.mark.parametrize("suffix", ["npy", "parquet"])
+def test_two_at_once_where_one_finds_what_an_earlier_call_left_elsewhere(suffix: str, tmp_path: Path, x: Array) -> None:
+    """To which it would take the other's part."""
+    source, target, other = tmp_path / f"source.{suffix}", tmp_path / f"target.{suffix}", tmp_path / "other"
+    by = None
+    if suffix == "parquet":
+        save_table(source, {"x": x[:FEW], "y": x[:FEW]})
+        by = "x"
+    other.mkdir()
+
+    def fail(progress: gpusort.Progress) -> None:
+        if progress.step == "buckets":
+            raise KeyboardInterrupt
+
+    refused: list[str] = []
+
+    def again(progress: gpusort.Progress) -> None:
+        if progress.step not in refused:
+            refused.append(progress.step)
+            shutil.copytree(left, other / left.name)
+            for resume in (True, False):
+                with pytest.raises(gpusort.InvalidArgumentError, match=r"target: .* is being sorted already"):
+                    gpusort.sort_file(source, target, by=by, memory=MEMORY, scratch=other, resume=resume)
+
+    with pytest.raises(KeyboardInterrupt):
+        gpusort.sort_file(source, target, by=by, memory=MEMORY, scratch=other, resume=True, progress=fail)
+    (tmp_path / f"target.{suffix}.part").unlink()
+    (folder,) = other.iterdir()
+    left = folder.rename(tmp_path / folder.name)
+    gpusort.sort_file(source, target, by=by, memory=MEMORY, progress=again)
+    assert refused == ["runs", "buckets"]
+    assert not names(other)
+    if suffix == "npy":
+        np.testing.assert_array_equal(np.load(target), np.sort(x))
+
+
 def test_a_part_that_is_to_be_sorted_itself_is_not_removed(x: Array, tmp_path: Path) -> None:
     assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
     part = tmp_path / "target.npy.part"

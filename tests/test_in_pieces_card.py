@@ -20,6 +20,7 @@ from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.transfers import Transfers
 from gpusort.types.errors import DeviceMemoryError
 from tests import fake_cupy
+from tests.key_cases import ClosestTo
 from tests.reference import Array, assert_same_bits, sample
 
 
@@ -62,6 +63,7 @@ CALLS: dict[str, Callable[[Array, Any], Any]] = {
     "stable": lambda x, target: gpusort.sort(x, stable=True, target=target),
     "max": lambda x, target: gpusort.max(x, target=target),
     "argmax": lambda x, target: gpusort.argmax(x, target=target),
+    "argmax by a key": lambda x, target: gpusort.argmax(x, key=ClosestTo(), target=target),
     "cumsum": lambda x, target: gpusort.cumsum(np.arange(x.size, dtype=np.int32), target=target),
     "top_k": lambda x, target: gpusort.top_k(x, 5, target=target),
     "rows": lambda x, target: gpusort.argsort(x[:280].reshape(20, 14), axis=0, target=target),

@@ -193,6 +193,22 @@ def test_extremes_by_a_lossy_key_are_elements_of_the_array(target: str, axis: in
             np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("key", [key_cases.DateKey(), key_cases.ClosestTo()], ids=str)
+def test_places_of_extremes_are_the_first_of_an_argsort(target: str, key: Key) -> None:
+    """Of records, and of elements that tie."""
+    for x in (elements_for(key, (4, 6)), elements_for(key, (6, 4), seed=1).T):
+        for function, descending in ((gpusort.argmin, False), (gpusort.argmax, True)):
+            order: Any = {"key": key, "target": target}
+            flat, by_columns = (gpusort.argsort(x, axis=axis, descending=descending, key=key) for axis in (None, 0))
+            assert function(x, **order) == flat[0]
+            assert_same_bits(np.asarray(function(x, axis=0, **order)), by_columns[0])
+            assert_same_bits(np.asarray(function(x, axis=0, keepdims=True, **order)), by_columns[:1])
+    nothing: Any = elements_for(key, (0, 3))
+    assert gpusort.argmin(nothing, axis=1, key=key, target=target).dtype == np.int64
+    with pytest.raises(gpusort.InvalidArgumentError, match="neither a least nor a greatest element"):
+        gpusort.argmax(nothing, key=key, target=target)
+
+
 @pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2)])
 def test_extremes_by_a_lossy_key_along_some_axes(target: str, axes: tuple[int, int]) -> None:
     key: Any = key_cases.Absolute()

@@ -7,7 +7,9 @@ import re
 
 import pytest
 
+import gpusort
 from gpusort import cli
+from gpusort.show import CALLS
 from tests.documents import ROOT
 
 DOCUMENT = ROOT / "docs" / "plans.md"
@@ -30,11 +32,36 @@ def test_a_plan_is_as_documented(call: str, capsys: pytest.CaptureFixture[str], 
     [("sort --shape 3x4", "--shape: expected sizes such as 1000,300, found '3x4'"),
      ("sort --shape 3 --key u7", "--key: expected one of bool, u8"), ("sort --shape 3 --on moon", "--on: expected"),
      ("mix --shape 3", "FUNCTION: expected one of sort,"), ("top_k --shape 3 --k 4", "--k: expected 0 to the 3"),
-     ("cumsum --shape 3 --axis 1", "--axis: expected one of 1 axes, found 1")],
+     ("cumsum --shape 3 --axis 1", "--axis: expected one of 1 axes, found 1"),
+     ("sum --shape 3 --stable", "--stable: expected none without the operation 'sort', found True"),
+     ("sort --shape 30 --k 10", "--k: expected none without the operation 'top_k', found 10"),
+     ("merge --shape 3 --axis 0", "--axis: expected none without the operation 'sort' or 'argsort' or 'top_k' or")],
 )  # fmt: skip
 def test_a_plan_of_nothing_is_refused(call: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["plan", *call.split()]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_what_has_no_axis_given_is_planned_as_in_python(capsys: pytest.CaptureFixture[str]) -> None:
+    """One launch of both rows for a sort along the last axis; reductions and cumulative sums go over all elements."""
+
+    def told(call: str) -> str:
+        assert cli.main(["plan", *call.split()]) == 0
+        return capsys.readouterr().out
+
+    assert told("sort --shape 2,300") == told("sort --shape 2,300 --axis -1")
+    for reduction in ("sum", "cumsum", "any", "argmax"):
+        assert told(f"{reduction} --shape 2,300000") == told(f"{reduction} --shape 600000")
+        assert told(f"{reduction} --shape 2,300000") != told(f"{reduction} --shape 2,300000 --axis 1")
+
+
+def test_every_function_with_kernels_can_be_planned() -> None:
+    functions = {name for name in gpusort.__all__ if _takes_arrays(getattr(gpusort, name))}
+    assert functions - set(CALLS) == {"sort_inplace", "reduce", "scan"}
+
+
+def _takes_arrays(found: object) -> bool:
+    return getattr(found, "__module__", "") in ("gpusort.api.sorting", "gpusort.api.reducing")
 
 
 def test_an_array_without_elements_launches_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -351,6 +351,7 @@ MISTAKES: dict[str, tuple[str, object, dict[str, object], type[Exception], str]]
     "complex order": ("min", np.ones(3, "c8"), {}, gpusort.UnsupportedTypeError, "x: cannot order .* complex64"),
     "dates": ("sum", np.zeros(3, "M8[s]"), {}, gpusort.UnsupportedTypeError, "x: cannot add or multiply .* datetime64"),
     "durations": ("prod", np.zeros(3, "m8[s]"), {}, gpusort.UnsupportedTypeError, "x: prod takes no .* timedelta64"),
+    "no durations": ("prod", np.zeros(0, "m8[s]"), {}, gpusort.UnsupportedTypeError, "x: prod takes no .* timedelta64"),
     "strings": ("any", np.array(["a"]), {}, gpusort.UnsupportedTypeError, "x: cannot tell .* dtype <U1 are true"),
     "objects": ("all", np.array([None]), {}, gpusort.UnsupportedTypeError, "x: cannot tell .* dtype object are true"),
     "ragged": ("sum", [[1], [1, 2]], {}, gpusort.InvalidArgumentError, "x: expected a NumPy or cupy array"),

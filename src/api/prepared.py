@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence, Sized
 from contextlib import nullcontext
 from functools import partial
 from inspect import Parameter
-from types import FunctionType, MethodType
 from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 import attrs
@@ -192,9 +191,9 @@ class Planning:
 def plan(function: Callable[P, R_co], /, *arrays: P.args, **settings: P.kwargs) -> PreparedCall[R_co]:
     """Prepares the call `function(*arrays, **settings)`, without making it: chooses the algorithm, and allocates
     results and scratch. The first run compiles what is not compiled yet. A prepared call takes arrays of the same kind,
-    shape, dtype and layout, and writes into the same results each time: `out`, or its own. A function or a method of
-    yours can be prepared if it passes its arrays and its `target` to one call of gpusort, and returns the result
-    unchanged."""
+    shape, dtype and layout, and writes into the same results each time: `out`, or its own. What is callable of yours (a
+    function, a method, an object) can be prepared if it passes its arrays and its `target` to one call of gpusort, and
+    returns the result unchanged."""
     is_ours = check_planned(function)
     planning = Planning(settings.get("target", "auto"), None if is_ours else arrays)
     try:
@@ -218,16 +217,15 @@ def check_planned(function: object) -> bool:
     home, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
     is_ours = str(home).startswith(f"{__package__}.") and home not in _OTHERS
     is_the_packages = str(home).partition(".")[0] == str(__package__).partition(".")[0]
-    # A caller's own may end in `call`.
-    users = function if isinstance(function, FunctionType | MethodType) and not is_the_packages else None
-    if (is_ours and name != "sort_inplace") or (users and _takes_target(users)):
+    is_users = callable(function) and not is_the_packages and not isinstance(cast(object, function), partial)
+    if (is_ours and name != "sort_inplace") or (is_users and _takes_target(function)):
         return is_ours
     found = repr(function)
     if isinstance(function, PreparedCall):
         found = "a prepared call: it can be called as it is"
     elif isinstance(function, partial):
         found = "a functools.partial: hand over its settings by name, as in gpusort.plan(gpusort.sort, x, axis=0)"
-    elif users:
+    elif is_users:
         found = f"{function!r}, which has no target to hand over to gpusort"
     elif is_ours:
         found = "gpusort.sort_inplace: plan gpusort.sort with out=x, which sorts in place"
@@ -238,7 +236,10 @@ def check_planned(function: object) -> bool:
     )
 
 
-def _takes_target(function: Callable[..., object]) -> bool:
-    """By its name, or as any other."""
-    found = call_signature(function).parameters
+def _takes_target(function: Any) -> bool:
+    """By its name, or as any other. Some in C do not say what they take."""
+    try:
+        found = call_signature(function).parameters
+    except ValueError:
+        return False
     return "target" in found or any(parameter.kind is Parameter.VAR_KEYWORD for parameter in found.values())

@@ -16,8 +16,25 @@ from ..types.indices import ScanKind
 from ..types.specs import HostArray
 from .arguments import axes_or_none, axis_or_none, check_like, check_policy, checked_flag
 from .call import call
-from .signatures import Axis, AxisOrAll, F, G, Given, Keyed, Like, Nested, Numpys, Shape, Signed, Unsigned, Where
-from .signatures_reductions import is_arithmetic, is_extremum, is_place, is_reduce, is_scan, is_truth
+from .signatures import (
+    Axis,
+    AxisOrAll,
+    F,
+    G,
+    Given,
+    Keyed,
+    Labelled,
+    Like,
+    Nested,
+    Numpys,
+    Raw,
+    Shape,
+    Signed,
+    Unsigned,
+    Where,
+)
+from .signatures_monoids import is_reduce, is_scan
+from .signatures_reductions import is_arithmetic, is_extremum, is_place, is_truth
 
 if TYPE_CHECKING:
     from ..types.monoids import Monoid
@@ -104,17 +121,21 @@ def max(
 
 
 @is_place
-def argmin(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto") -> object:
-    """The index of the minimum: the first of equals; the first NaN or NaT where there is one. `axis` is one, or None
-    for the flattened array; the rest is as for `sum`."""
-    return _reduced(_ARGMIN, x, axis, keepdims, target)
+def argmin(
+    x: object, /, *, axis: AxisOrAll = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
+) -> object:  # fmt: skip
+    """The index of the minimum, in the order of `key` if one is given: the first of equals; the first NaN or NaT where
+    there is one. `axis` is one, or None for the flattened array; the rest is as for `sum`."""
+    return _reduced(_ARGMIN, x, axis, keepdims, target, key)
 
 
 @is_place
-def argmax(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: Where = "auto") -> object:
-    """The index of the maximum: the first of equals; the first NaN or NaT where there is one. `axis` is one, or None
-    for the flattened array; the rest is as for `sum`."""
-    return _reduced(_ARGMAX, x, axis, keepdims, target)
+def argmax(
+    x: object, /, *, axis: AxisOrAll = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None,
+) -> object:  # fmt: skip
+    """The index of the maximum, in the order of `key` if one is given: the first of equals; the first NaN or NaT where
+    there is one. `axis` is one, or None for the flattened array; the rest is as for `sum`."""
+    return _reduced(_ARGMAX, x, axis, keepdims, target, key)
 
 
 @is_truth
@@ -161,7 +182,11 @@ def cumsum(x: Numpys[Shape, F], /, *, axis: AxisOrAll = None, target: Where = "a
 def cumsum(x: Signed, /, *, axis: AxisOrAll = None, target: Where = "auto") -> NDArray[np.int64]: ...
 @overload
 def cumsum(x: Unsigned, /, *, axis: AxisOrAll = None, target: Where = "auto") -> NDArray[np.uint64]: ...
-@overload  # the ignores: to Python an int is a float, so these two overlap, and are read in turn
+@overload  # the ignores: texts are of texts, to Python an int is a float, so these overlap, and are read in turn
+def cumsum(  # type: ignore[overload-overlap]
+    x: Raw | Labelled, /, *, axis: AxisOrAll = None, target: Where = "auto"
+) -> HostArray: ...
+@overload
 def cumsum(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
     x: Nested[int], /, *, axis: AxisOrAll = None, target: Where = "auto"
 ) -> NDArray[np.int64]: ...

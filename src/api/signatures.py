@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsIndex, TypeAlias, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NotRequired,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    cast,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +25,8 @@ from ..targets.base import Target
 from ..types.keys import SortableKey
 
 if TYPE_CHECKING:
+    from array import array
+
     from ..algos.sorts import SortAlgorithm
     from ..arrays.cuda import OnCard
     from ..arrays.webgpu import Array
@@ -20,6 +35,8 @@ T = TypeVar("T")
 D = TypeVar("D", bound=np.dtype[np.generic])
 Shape = TypeVar("Shape", bound=tuple[int, ...])
 G = TypeVar("G", bound=np.generic)
+A = TypeVar("A")  # of axes
+P = TypeVar("P")  # of overloads
 F = TypeVar("F", bound=np.floating | np.timedelta64)
 Other = TypeVar("Other", bound="OnCard | Tensor | Array | Sharded | Chunked")
 # For calls whose results are of the library of what is given: these, and columns, of which single values are not.
@@ -40,6 +57,8 @@ Unsigned = TypeVar("Unsigned", bound=NDArray[np.unsignedinteger])
 Numpys: TypeAlias = np.ndarray[Shape, np.dtype[G]]
 
 Nested: TypeAlias = "Sequence[T | Nested[T]]"
+# Of a dtype that is known at run time; to checkers these are nested numbers, too.
+Raw: TypeAlias = "bytearray | memoryview | array[Any] | bytes | Nested[bytes | str]"
 Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
 Axis: TypeAlias = Axes | None
 AxisOrAll: TypeAlias = SupportsIndex | None
@@ -75,7 +94,50 @@ class Chunked(Protocol):
     def numblocks(self) -> tuple[int, ...]: ...
 
 
+class Labelled(Protocol):
+    """An array of xarray, of which NumPy makes one of its own. To mypy it has every attribute, and would be whatever
+    else is asked for here: overloads have it first."""
+
+    def __array__(self) -> NDArray[Any]: ...
+    def rank(self, dim: Hashable, /) -> Any: ...
+
+
 class Column(Protocol):
     """A Series or an Index of pandas, or a Series of polars. One value of it is NumPy's or Python's, of any class."""
 
     def to_frame(self) -> object: ...
+
+
+# What a call may say by name, and so what comes back: one value; an array, for axes that are kept, or for those that
+# are left; or, where a checker cannot know, either.
+
+
+class ToOne(TypedDict, total=False):
+    axis: None
+    keepdims: Literal[False]
+    target: Where
+
+
+class Kept(TypedDict):
+    axis: NotRequired[None]
+    keepdims: Literal[True]
+    target: NotRequired[Where]
+
+
+class Along(TypedDict, Generic[A]):
+    axis: A
+    keepdims: NotRequired[bool]
+    target: NotRequired[Where]
+
+
+class Either(TypedDict, Generic[A], total=False):
+    axis: A | None
+    keepdims: bool
+    target: Where
+
+
+class ShownAs(Generic[P]):
+    """A decorator: what it is put on is handed back as it is, and is one of these to type checkers."""
+
+    def __call__(self, function: Callable[..., object]) -> P:
+        return cast(P, function)

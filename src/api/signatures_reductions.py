@@ -1,76 +1,43 @@
-"""Overloads of reductions and scans for type checkers: the class of array, scalar and dtype that each call returns.
+"""Overloads of NumPy's reductions for type checkers: the class of array, scalar and dtype that each call returns.
 
-To Python a bool is an int, and an int a float, so overloads for lists of them overlap, and are read in turn; so are
-those of monoids, the last of which takes what states of scalars have left: that is what the ignores here are for.
+To Python a bool is an int, an int a float, and a text a sequence of texts, so overloads for lists of them overlap, and
+are read in turn: that is what the ignores here are for. Columns come before other arrays: of an array of xarray, which
+has every attribute to mypy, comes Any then.
 """
 
 # Of variables that an overload has once: signatures.py says why.
 # pyright: reportInvalidTypeVarUse=false
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    Literal,
-    NotRequired,
-    Protocol,
-    SupportsIndex,
-    TypeAlias,
-    TypedDict,
-    TypeVar,
-    Unpack,
-    cast,
-    overload,
-)
+from typing import Any, Protocol, SupportsIndex, TypeAlias, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..types.specs import HostArray
-from .signatures import Axes, Column, F, G, Given, Keyed, Like, Nested, Numpys, Other, Shape, Signed, Unsigned, Where
+from .signatures import (
+    Along,
+    Axes,
+    Column,
+    Either,
+    F,
+    G,
+    Given,
+    Kept,
+    Keyed,
+    Nested,
+    Numpys,
+    Other,
+    Raw,
+    Shape,
+    ShownAs,
+    Signed,
+    ToOne,
+    Unsigned,
+)
 
-if TYPE_CHECKING:
-    from ..types.monoids import Monoid
-    from ..types.params import ReducePolicy, ScanPolicy
-    from ..types.scalars import U32
-
-A = TypeVar("A")
-E = TypeVar("E")
-S = TypeVar("S")
-P = TypeVar("P")
-G_co = TypeVar("G_co", bound=np.generic, covariant=True)
-A_contra = TypeVar("A_contra", contravariant=True)
-
-Reducing: TypeAlias = "ReducePolicy | None"
-
-# What a call may say by name, and so what comes back: one value; an array, for axes that are kept, or for those that
-# are left; or, where a checker cannot know, either.
-
-
-class ToOne(TypedDict, total=False):
-    axis: None
-    keepdims: Literal[False]
-    target: Where
-
-
-class Kept(TypedDict):
-    axis: NotRequired[None]
-    keepdims: Literal[True]
-    target: NotRequired[Where]
-
-
-class Along(TypedDict, Generic[A]):
-    axis: A
-    keepdims: NotRequired[bool]
-    target: NotRequired[Where]
-
-
-class Either(TypedDict, Generic[A], total=False):
-    axis: A | None
-    keepdims: bool
-    target: Where
+Hosts: TypeAlias = HostArray | ArrayLike
+Places: TypeAlias = NDArray[np.int64]
 
 
 class Arithmetic(Protocol):
@@ -102,6 +69,10 @@ class Arithmetic(Protocol):
     def __call__(self, x: Unsigned, /, **how: Unpack[Either[Axes]]) -> np.uint64 | NDArray[np.uint64]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+        self, x: Raw, /, **how: Unpack[Either[Axes]]
+    ) -> np.generic | HostArray: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
         self, x: Nested[int], /, **how: Unpack[ToOne]
     ) -> np.int64: ...
     @overload
@@ -113,9 +84,9 @@ class Arithmetic(Protocol):
     @overload
     def __call__(self, x: Nested[float], /, **how: Unpack[Either[Axes]]) -> np.float64 | NDArray[np.float64]: ...
     @overload
-    def __call__(self, x: Other, /, **how: Unpack[Either[Axes]]) -> Other: ...
-    @overload
     def __call__(self, x: Column, /, **how: Unpack[Either[Axes]]) -> Any: ...
+    @overload
+    def __call__(self, x: Other, /, **how: Unpack[Either[Axes]]) -> Other: ...
     @overload  # one or the other
     def __call__(
         self, x: Numpys[Shape, G] | Other, /, **how: Unpack[Either[Axes]]
@@ -137,6 +108,10 @@ class Extremum(Protocol):
     def __call__(self, x: Numpys[Shape, G], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> G | NDArray[G]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+        self, x: Raw, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
+    ) -> np.generic | HostArray: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
         self, x: Nested[bool], /, *, key: Keyed = None, **how: Unpack[ToOne]
     ) -> np.bool_: ...
     @overload
@@ -158,9 +133,9 @@ class Extremum(Protocol):
         self, x: Nested[float], /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
     ) -> np.float64 | NDArray[np.float64]: ...
     @overload
-    def __call__(self, x: Other, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> Other: ...
-    @overload
     def __call__(self, x: Column, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> Any: ...
+    @overload
+    def __call__(self, x: Other, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> Other: ...
     @overload
     def __call__(
         self, x: Numpys[Shape, G] | Other, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]
@@ -169,111 +144,43 @@ class Extremum(Protocol):
     def __call__(self, x: Given, /, *, key: Keyed = None, **how: Unpack[Either[Axes]]) -> np.generic | HostArray: ...
 
 
-# To mypy what a call takes is contravariant; to pyright fields of a TypedDict are invariant.
-class Settled(Protocol[G_co, A_contra]):
-    """argmin, argmax, any, all: one class whatever the elements; along axes of these."""
+class Place(Protocol):
+    """argmin, argmax: indices, whatever the elements."""
 
     @overload
-    def __call__(self, x: Other, /, **how: Unpack[Either[A_contra]]) -> Other: ...
+    def __call__(self, x: Column, /, *, key: Keyed = None, **how: Unpack[Either[SupportsIndex]]) -> Any: ...
     @overload
-    def __call__(self, x: Column, /, **how: Unpack[Either[A_contra]]) -> Any: ...
+    def __call__(self, x: Other, /, *, key: Keyed = None, **how: Unpack[Either[SupportsIndex]]) -> Other: ...
     @overload
-    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[ToOne]) -> G_co: ...
+    def __call__(self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[ToOne]) -> np.int64: ...
     @overload
-    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[Kept]) -> NDArray[G_co]: ...
+    def __call__(self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[Kept]) -> Places: ...
     @overload
-    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[Along[A_contra]]) -> NDArray[G_co]: ...
-    @overload
-    def __call__(self, x: HostArray | ArrayLike, /, **how: Unpack[Either[A_contra]]) -> G_co | NDArray[G_co]: ...
-
-
-class _Scalar(Protocol[G_co]):
-    """A scalar of kernels, such as U32, which knows NumPy's of its type."""
-
-    @property
-    def numpys(self) -> type[G_co]: ...
-
-
-class _OfScalars(Protocol[E, S, G_co]):
-    """A monoid whose states are such scalars."""
-
-    @property
-    def element(self) -> type[E]: ...
-    @property
-    def state(self) -> type[S]: ...
-    def identity(self) -> _Scalar[G_co]: ...
-    def lift(self, element: E, index: U32, /) -> S: ...
-    def combine(self, a: S, b: S, /) -> S: ...
-
-
-class _Unknown:
-    """The state of a monoid whose classes are known at run time only, as that over `number_for("f4")`: of all classes
-    only Any is taken for this one."""
-
-
-class Reduce(Protocol):
-    """reduce: a scalar of the monoid's state, or an array of such."""
-
+    def __call__(self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[Along[SupportsIndex]]) -> Places: ...
     @overload
     def __call__(
-        self, x: Other, /, monoid: Monoid[E, S], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
-    ) -> Other | np.void | NDArray[np.void]: ...
-    @overload
-    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
-        self, x: ArrayLike, /, monoid: Monoid[E, _Unknown], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
-    ) -> np.generic | HostArray: ...
-    @overload
-    def __call__(  # type: ignore[overload-overlap]
-        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[ToOne]
-    ) -> G: ...
-    @overload
-    def __call__(  # type: ignore[overload-overlap]
-        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[Along[Axes]]
-    ) -> NDArray[G]: ...
-    @overload
-    def __call__(  # type: ignore[overload-overlap]
-        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
-    ) -> G | NDArray[G]: ...
-    @overload  # states of several fields; one is stored as a scalar, which checkers cannot tell
-    def __call__(
-        self, x: ArrayLike, /, monoid: Monoid[E, S], *, policy: Reducing = None, **how: Unpack[Either[Axes]]
-    ) -> np.void | NDArray[np.void]: ...
+        self, x: Hosts, /, *, key: Keyed = None, **how: Unpack[Either[SupportsIndex]]
+    ) -> np.int64 | Places: ...
 
 
-class Scanned(TypedDict, total=False):
-    axis: SupportsIndex
-    exclusive: bool
-    target: Where
-    policy: ScanPolicy | None
-
-
-class Scan(Protocol):
-    """scan: an array of the monoid's states."""
+class Truth(Protocol):
+    """any, all: bools, whatever the elements."""
 
     @overload
-    def __call__(self, x: Like, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> Like | NDArray[np.void]: ...
+    def __call__(self, x: Column, /, **how: Unpack[Either[Axes]]) -> Any: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
-        self, x: ArrayLike, /, monoid: Monoid[E, _Unknown], **how: Unpack[Scanned]
-    ) -> HostArray: ...
+    def __call__(self, x: Other, /, **how: Unpack[Either[Axes]]) -> Other: ...
     @overload
-    def __call__(  # type: ignore[overload-overlap]
-        self, x: ArrayLike, /, monoid: _OfScalars[E, S, G], **how: Unpack[Scanned]
-    ) -> NDArray[G]: ...
+    def __call__(self, x: Hosts, /, **how: Unpack[ToOne]) -> np.bool_: ...
     @overload
-    def __call__(self, x: ArrayLike, /, monoid: Monoid[E, S], **how: Unpack[Scanned]) -> NDArray[np.void]: ...
-
-
-class ShownAs(Generic[P]):
-    """A decorator: what it is put on is handed back as it is, and is one of these to type checkers."""
-
-    def __call__(self, function: Callable[..., object]) -> P:
-        return cast(P, function)
+    def __call__(self, x: Hosts, /, **how: Unpack[Kept]) -> NDArray[np.bool_]: ...
+    @overload
+    def __call__(self, x: Hosts, /, **how: Unpack[Along[Axes]]) -> NDArray[np.bool_]: ...
+    @overload
+    def __call__(self, x: Hosts, /, **how: Unpack[Either[Axes]]) -> np.bool_ | NDArray[np.bool_]: ...
 
 
 is_arithmetic = ShownAs[Arithmetic]()
 is_extremum = ShownAs[Extremum]()
-is_place = ShownAs[Settled[np.int64, SupportsIndex]]()
-is_truth = ShownAs[Settled[np.bool_, Axes]]()
-is_reduce = ShownAs[Reduce]()
-is_scan = ShownAs[Scan]()
+is_place = ShownAs[Place]()
+is_truth = ShownAs[Truth]()

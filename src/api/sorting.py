@@ -29,8 +29,10 @@ from .signatures import (
     Given3,
     Given4,
     Keyed,
+    Labelled,
     Like,
     Nested,
+    Raw,
     Row,
     Row2,
     Shape,
@@ -68,7 +70,11 @@ def sort(
 def sort(
     x: np.ndarray[Shape, D], /, *, axis: AxisOrAll, out: None = None, **how: Unpack[Sorting]
 ) -> np.ndarray[tuple[int, ...], D]: ...
-@overload  # the ignores: to Python a bool is an int, and an int a float, so these overlap, and are read in turn
+@overload  # the ignores: texts are of texts, a bool is an int, an int a float, so these overlap, and are read in turn
+def sort(  # type: ignore[overload-overlap]
+    x: Raw | Labelled, /, *, axis: AxisOrAll = -1, out: None = None, **how: Unpack[Sorting]
+) -> HostArray: ...
+@overload
 def sort(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
     x: Nested[bool], /, *, axis: AxisOrAll = -1, out: NDArray[np.bool_] | None = None, **how: Unpack[Sorting]
 ) -> NDArray[np.bool_]: ...
@@ -181,6 +187,8 @@ def argsort(
     x: np.ndarray[Shape, D], /, *, axis: None, **how: Unpack[Permuting]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]: ...
 @overload
+def argsort(x: Labelled, /, *, axis: AxisOrAll = -1, **how: Unpack[Permuting]) -> NDArray[np.int64]: ...
+@overload
 def argsort(x: Like, /, *, axis: AxisOrAll = -1, **how: Unpack[Permuting]) -> Like: ...
 @overload
 def argsort(
@@ -275,6 +283,8 @@ class TopKOptions(TypedDict, total=False):
 def top_k(
     x: np.ndarray[Shape, D], /, k: SupportsIndex, **how: Unpack[TopKOptions]
 ) -> tuple[np.ndarray[tuple[int, ...], D], NDArray[np.int64]]: ...
+@overload
+def top_k(x: Labelled, /, k: SupportsIndex, **how: Unpack[TopKOptions]) -> tuple[HostArray, NDArray[np.int64]]: ...
 @overload
 def top_k(x: Like, /, k: SupportsIndex, **how: Unpack[TopKOptions]) -> tuple[Like, Like]: ...
 @overload

@@ -140,5 +140,6 @@ def converted(name: str, x: object) -> HostArray:
     if found.shape == () and found.dtype.kind == "O":  # NumPy has not looked into it: a generator, a set, a dict, None
         is_once_through = hasattr(type(x), "__iter__") and not hasattr(x, "shape")  # which sparse matrices have
         hint = "; make a list of it" if is_once_through else ""
-        raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {type(x).__name__}{hint}")
+        what = "an integer beyond 64 bits" if isinstance(x, int) else type(x).__name__
+        raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {what}{hint}")
     return found

@@ -76,10 +76,13 @@ def export(
     folder = Path(checked_path("out", out))
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
         raise InvalidArgumentError(f"name: expected a file's name without its ending, found {name!r}")
-    if arch and chosen not in (Format.PTX, Format.CUBIN):
+    is_cuda = chosen in (Format.PTX, Format.CUBIN)
+    if arch and not is_cuda:
         raise InvalidArgumentError(
             f"arch: expected none for {chosen.value!r}, which is for any machine; found {arch!r}"
         )
+    if unrolled and is_cuda:
+        raise InvalidArgumentError(f"unrolled: expected False for {chosen.value!r}, whose compiler unrolls; found True")
     for monoid in request.monoids:
         if monoid in OPERATIONS:
             raise InvalidArgumentError(f"monoids: {monoid!r} is the name of an operation; expected another one")

@@ -15,6 +15,7 @@ from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
 from ..targets.wgsl.defaults import DEFAULTS
+from ..types.checks import require_taken
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
@@ -87,13 +88,13 @@ def checked_request(
         ("schedules", own["schedules"], "'module:attribute'", ("schedule",)),
         ("k", k, "10", ("top_k",)),
         ("values", values, None, ("sort",)),
+        ("rows", rows, None, ("sort", "argsort", "top_k")),
     ):
         taking = [operation for operation in operations if operation in takers]
         if taking and example and not given:
             raise InvalidArgumentError(f"{what}: expected some for {taking[0]!r}, e.g. {example}")
-        if given and not taking:
-            found = ", ".join(map(str, given))
-            raise InvalidArgumentError(f"{what}: expected none without the operation {takers[0]!r}, found {found}")
+        if given:
+            require_taken(what, ", ".join(map(str, given)), takers, operations)
     _require("monoids", "a monoid", own["monoids"], _OF_MONOIDS)
     for name, schedule in own["schedules"].items():
         if not callable(schedule):

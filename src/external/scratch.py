@@ -15,7 +15,7 @@ from .crew import always_uninterrupted, whole
 from .direct import naming
 from .journal import Journal
 from .plans import Plan
-from .versions import Facts, identity_of, stamps_of
+from .versions import Facts, identity_of, is_at, stamps_of
 
 _JOURNAL = "journal"
 SCRATCH, PART = ".sorting", ".part"  # how the names end of a scratch folder, and of an incomplete result
@@ -37,7 +37,7 @@ class Scratch(AbstractContextManager["Scratch"]):
         self._identity: Facts = {} if source is None else identity_of(source)
         self._is_ours = False  # ours to remove: a sort that was killed may have left what is to be resumed
         self._journal: Journal | None = None  # while the lock is held
-        self._has_part = False  # while the whole result is there, and has not got its name
+        self._part: FileIO | None = None  # while it is locked: sorts with scratch folders elsewhere would write to it
 
     @property
     def part(self) -> Path:
@@ -65,7 +65,7 @@ class Scratch(AbstractContextManager["Scratch"]):
             return f"source: {self._source} was written to, replaced or removed while it was being sorted: sort it anew"
         if not self._journal.is_there:
             return f"target: {self.folder} was removed while {self.target} was being sorted: sort it anew"
-        if self._has_part and not self.part.exists():
+        if self._part is not None and not is_at(self.part, self._part):
             return f"target: {self.part} was removed while it was being written: sort it anew"
         return ""
 
@@ -73,7 +73,7 @@ class Scratch(AbstractContextManager["Scratch"]):
     def lock(self) -> None:
         """Makes the folder, and locks it. Raises InvalidArgumentError if another sort has, or something is there."""
         # A part of ours comes with a scratch folder; anything else of that name belongs to somebody else.
-        is_known = self.folder.exists() and not self.part.is_dir() and self.part != self._source
+        is_known = self.folder.exists() and self.part.is_file() and self.part != self._source
         if os.path.lexists(self.part) and not is_known:
             raise InvalidArgumentError(
                 f"target: {self.part} is in the way, which no sort has left that is known here: move or delete it, "
@@ -81,6 +81,8 @@ class Scratch(AbstractContextManager["Scratch"]):
             )
         while not self._is_locked():
             pass
+        if self.part.exists():
+            self._hold(new=False)
 
     def _is_locked(self) -> bool:
         """Tries to create and lock the folder. False, to try again, if another sort that finished just removed it."""
@@ -110,18 +112,49 @@ class Scratch(AbstractContextManager["Scratch"]):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             file.close()
-            reason = f"{self.target} is being sorted already, by this process or another"
-            if not isinstance(error, BlockingIOError):  # of some network file systems
-                reason = f"{path} cannot be locked: have scratch files elsewhere (scratch=, --scratch): {error}"
-                if not path.stat().st_size:  # no other call has left it
-                    shutil.rmtree(self.folder, ignore_errors=True)
-            raise InvalidArgumentError(f"target: {reason}") from error
+            if isinstance(error, BlockingIOError):
+                raise self._sorted_already() from error
+            if not path.stat().st_size:  # no other call has left it
+                shutil.rmtree(self.folder, ignore_errors=True)
+            raise InvalidArgumentError(  # on some network file systems
+                f"target: {path} cannot be locked: have scratch files elsewhere (scratch=, --scratch): {error}"
+            ) from error
         journal = Journal(path, file)
         if not journal.is_there:
             journal.close()
             return False
         self._journal, self._is_ours = journal, not (self._keep and journal.lines)
         return True
+
+    def _sorted_already(self) -> InvalidArgumentError:
+        return InvalidArgumentError(f"target: {self.target} is being sorted already, by this process or another")
+
+    @whole
+    def _hold(self, *, new: bool) -> None:
+        """Locks the part: a new one, or what an earlier call has left. Raises InvalidArgumentError if another sort has
+        locked it."""
+        import fcntl
+
+        # The result must not be readable by more users than the file that it replaces.
+        mode = 0o600 if self.target.exists() else 0o666
+        try:
+            part = FileIO(os.open(self.part, os.O_CREAT | os.O_EXCL if new else os.O_RDONLY, mode))
+        except (FileExistsError, FileNotFoundError) as error:  # made, or published, a moment ago
+            raise self._sorted_already() from error
+        try:
+            fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_taken = not is_at(self.part, part)
+        except OSError as error:
+            is_taken = isinstance(error, BlockingIOError)  # some network file systems have no locks
+        if is_taken:
+            part.close()
+            raise self._sorted_already()
+        self._part = part
+
+    def _let_go(self) -> None:
+        if self._part is not None:
+            self._part.close()
+            self._part = None
 
     def _leave(self, *, has_failed: bool) -> None:
         """Removes what is not to be kept, and unlocks, whatever interrupts it."""
@@ -131,13 +164,14 @@ class Scratch(AbstractContextManager["Scratch"]):
                 return
             try:
                 if not has_failed or (self._is_ours and not (self._keep and self._journal.done)):
-                    if has_failed:
+                    if has_failed and self._part is not None and is_at(self.part, self._part):
                         with suppress(OSError):  # the exception under way matters more
                             self.part.unlink(missing_ok=True)
                     shutil.rmtree(self.folder, ignore_errors=True)
                 elif self._is_ours:
                     self._note_stop()
             finally:
+                self._let_go()
                 self._journal.close()
                 self._journal = None
 
@@ -152,9 +186,8 @@ class Scratch(AbstractContextManager["Scratch"]):
             if self._keep and is_over and self._has_made(identity):
                 return
             found = self.claim(identity, plan, resume=self._keep and not is_over)
-            if not self.part.exists():  # it is in the way of sorts that have their scratch folder elsewhere
-                # The result must not be readable by more users than the file that it replaces.
-                self.part.touch(0o600 if self.target.exists() else 0o666, exist_ok=False)
+            if self._part is None:
+                self._hold(new=True)
             by(found)
             self.publish()
 
@@ -181,7 +214,9 @@ class Scratch(AbstractContextManager["Scratch"]):
             return found
         journal.begin(identity, plan)  # first: it must not tell of files that are gone, whenever this is killed
         self._is_ours = True
-        self.part.unlink(missing_ok=True)
+        if self._part is not None:  # else another sort may have made one meanwhile
+            self.part.unlink(missing_ok=True)
+            self._let_go()
         for entry in self.folder.iterdir():
             if entry.name != _JOURNAL:
                 entry.unlink()
@@ -225,7 +260,6 @@ class Scratch(AbstractContextManager["Scratch"]):
     @whole
     def publish(self) -> None:
         """Makes the result durable, which must be complete, and renames it to the target, atomically."""
-        self._has_part = True
         if changed := self._changed():
             raise FileChangedError(changed)
         fsync_path(self.part)
@@ -233,7 +267,8 @@ class Scratch(AbstractContextManager["Scratch"]):
         if self.target.exists():
             self.part.chmod(self.target.stat().st_mode & 0o7777)
         os.replace(self.part, self.target)
-        self._has_part, self._source = False, None  # which the result may have replaced
+        self._let_go()
+        self._source = None  # which the result may have replaced
         fsync_path(self.target.parent)
 
 

@@ -17,8 +17,8 @@ from ..types.elements import dtype_of, encode
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey, is_lossy, ranked
 from ..types.scalars import U32
-from ..types.specs import HostArray, Spec
-from .base import Operation, Output, Part, Work, Works, checked_axes, key_of, rows_together, single
+from ..types.specs import DType, HostArray, Spec
+from .base import INDEX, Operation, Output, Part, Work, Works, checked_axes, key_of, rows_together, single
 from .monoids import ByMonoid, OverMonoid, adds_as_numpy, of_numbers, result_dtype
 from .pieces import Slots, by_indices, pieces_of
 
@@ -152,11 +152,15 @@ class Reduce(Reduction):
             )
         else:
             key_of("x", x, self.key, by_numbers=True)
-        by_key = self.key is not None and self.reducer in (Reducer.MIN, Reducer.MAX)
-        dtype = native(x.dtype) if by_key else result_dtype(self.reducer.value, x.dtype)
+        found = Output(self.shape(x), self._result(x), (), is_scalar=True)
         if x.size == 0:
             self.answer(x)
-        return (Output(self.shape(x), dtype, (), is_scalar=True),)
+        return (found,)
+
+    def _result(self, given: Spec) -> DType:
+        if self.reducer.finds_index:
+            return INDEX
+        return result_dtype(self.reducer.value, given.dtype) if self.key is None else native(given.dtype)
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         (x,) = given
@@ -166,13 +170,13 @@ class Reduce(Reduction):
         if self.key is not None:
             if math.prod(self.shape(x)):
                 raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
-            return (np.empty(self.shape(x), native(x.dtype)),)
+            return (np.empty(self.shape(x), self._result(x)),)
         numpys: Callable[..., Any] = getattr(np, self.reducer.value)
         try:
             found = numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
         except ValueError as error:
             raise InvalidArgumentError(f"x: {error}") from error
-        return (np.asarray(found, result_dtype(self.reducer.value, x.dtype)),)
+        return (np.asarray(found, self._result(x)),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
         if self.key is None or self.reducer.finds_index or not is_lossy(self.key):

@@ -104,6 +104,13 @@ def checked_count(what: str, count: object, least: int) -> int:
     return count
 
 
+def require_taken(what: str, found: object, takers: Sequence[str], operations: Sequence[str]) -> None:
+    """Raises InvalidArgumentError for an option that says something to none of these operations."""
+    if not set(takers).intersection(operations):
+        taking = " or ".join(map(repr, takers))
+        raise InvalidArgumentError(f"{what}: expected none without the operation {taking}, found {found}")
+
+
 def checked_path(name: str, path: object) -> str:
     """A path as text."""
     text: object = fspath(cast("PathLike[str]", path)) if isinstance(path, PathLike) else path

@@ -99,7 +99,9 @@ def _refused(dtype: npt.DTypeLike, argument: str, what: str, supported: str) -> 
     wanted = np.dtype(dtype)
     if wanted.names is not None:
         supported += f"; those of several fields by a {'key' if what == 'order' else 'monoid'} of your own"
-    elif wanted.kind == "S" and what == "order":
+    elif wanted.kind == "O":
+        supported += "; NumPy makes objects of what has no dtype, such as None and integers beyond 64 bits"
+    elif wanted.kind in "SU" and what == "order":
         supported += "; texts of up to 8 bytes as numbers that order them: x.astype('S8').view('>u8')"
     return UnsupportedTypeError(f"{argument}: cannot {what} elements of dtype {wanted}; supported: {supported}")
 

@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 import gpusort
 from gpusort.types.keys import UnsignedKey
-from gpusort.types.monoids import MinMax, Product, Sum
+from gpusort.types.monoids import MinMax, Monoid, Product, Sum
 from gpusort.types.scalars import F32, U32
 
+E = TypeVar("E")
+S = TypeVar("S")
 N = TypeVar("N")
 G = TypeVar("G", bound=np.generic)
 Real = TypeVar("Real", bound=np.floating)
@@ -97,6 +99,7 @@ def right_reductions(
     assert_type(gpusort.max(times), Date)
     assert_type(gpusort.min(times, axis=0), npt.NDArray[Date])
     assert_type(gpusort.argmax(times), np.int64)
+    assert_type(gpusort.argmin(i2, axis=0, key=gpusort.key_for("i2")), npt.NDArray[np.int64])
     assert_type(gpusort.any(u1, axis=1), npt.NDArray[np.bool_])
 
 
@@ -181,6 +184,9 @@ class Sharded:
     def is_fully_addressable(self) -> bool:
         return True
 
+    def __buffer__(self, flags: int, /) -> memoryview:
+        return memoryview(b"")
+
     def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.float64]:
         return np.zeros(3)
 
@@ -211,6 +217,40 @@ def right_array_likes(series: Series, like: npt.ArrayLike) -> None:
     assert_type(gpusort.cumsum(series), HostArray)
     assert_type(gpusort.argmin(series), np.int64)
     assert_type(gpusort.any(like), np.bool_)
+
+
+class Labelled:
+    """As xarray's arrays: of NumPy's kind to none but NumPy, and to mypy with every attribute that is asked for."""
+
+    def __getattr__(self, name: str) -> Any: ...
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.float64]:
+        return np.zeros(3)
+
+    def rank(self, dim: object, *, pct: bool = False) -> Self:
+        return self
+
+
+def right_labelled_arrays(x: Labelled) -> None:
+    assert_type(gpusort.sort(x), HostArray)
+    assert_type(gpusort.argsort(x), npt.NDArray[np.int64])
+    assert_type(gpusort.top_k(x, 2), tuple[HostArray, npt.NDArray[np.int64]])
+    assert_type(gpusort.cumsum(x), HostArray)
+    needs_numpys(gpusort.sum(x))
+
+
+def right_texts_and_memory(text: str, texts: list[list[str]], memory: bytearray) -> None:
+    """Texts are refused; but no result has a dtype that it could not have."""
+    assert_type(gpusort.sort(["b", "a"]), HostArray)
+    assert_type(gpusort.sort(text), HostArray)
+    assert_type(gpusort.cumsum(texts), HostArray)
+    assert_type(gpusort.max(texts), np.generic | HostArray)
+    assert_type(gpusort.sort(memory), HostArray)
+    assert_type(gpusort.sum(memory), np.generic | HostArray)
+
+
+def right_generic_monoids(x: F4s, monoid: Monoid[E, S]) -> None:
+    assert_type(gpusort.reduce(x, monoid), np.generic | HostArray)
+    assert_type(gpusort.scan(x, monoid), HostArray)
 
 
 def right_monoids(x: F4s, numbers: I4s, kept: bool) -> None:
@@ -284,6 +324,7 @@ def wrong_options(x: F4s) -> None:
     gpusort.cumsum(x, axis=(0, 1))  # E: call-overload, reportArgumentType+reportCallIssue
     gpusort.sort_inplace(x, axis=None)  # E: arg-type, reportArgumentType
     gpusort.argmin(x, axis=(0, 1))  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.any(x, key=gpusort.key_for("f4"))  # E: call-overload, reportCallIssue
 
     gpusort.sum(x, axis=0.5)  # E: call-overload, reportArgumentType+reportCallIssue
     gpusort.sum(x, keepdims="yes")  # E: call-overload, reportArgumentType+reportCallIssue
