@@ -128,6 +128,8 @@ CASES: dict[str, Callable[[], Schedule]] = {
     "top_k by samples, sorted": lambda: top_k(WIDE, 1, 2000, 60, UP, SelectBySamples(SAMPLED)),
     "top_k by digits": lambda: top_k(KEY, 2, 500, 90, UP, SelectByDigits(NETWORK, DigitsPolicy(32, 3, digit_bits=5))),
     "top_k by argsort": lambda: top_k(KEY, 2, 200, 90, UP, NETWORK),
+    "top_k by bitonic rows": lambda: top_k(FLOATS, 9, 50, 7, UP, ArgsortAndTake(BitonicRows(8, 2, 16, 32))),
+    "top_k by radix rows": lambda: top_k(FLOATS, 3, 200, 70, UP, ArgsortAndTake(RadixRows(4, 32, 64, 16, 4))),
     "copy": lambda: copy_strided(U32, (30, 40), Strided(0, (40, 1), 1200), Strided(0, (80, 2), 2400)),
     "transposition": lambda: copy_strided(U32, (30, 40), Strided(0, (1, 30), 1200), Strided(0, (40, 1), 1200)),
     "gather": lambda: take_rows(12, 3, 100, 40),

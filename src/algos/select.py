@@ -13,9 +13,9 @@ from ..types.checks import instance_of
 from ..types.elements import WORD_BYTES, bytes_held, dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.keys import RankKey, UnsignedKey
-from ..types.params import MOST_ITEMS, BitonicPolicy, RowsParams
+from ..types.params import MOST_ITEMS, BitonicPolicy, FirstParams
 from .argsort import placed_class
-from .batch import PairsAlgorithm, looping_grid
+from .batch import Batch, PairsAlgorithm, looping_grid
 from .candidates import DIGITS, first_of
 from .fit import fitted_network, power_below, scans_by_subgroups
 from .select_digits import PICKED, DigitsPolicy, select_by_digits, take_chosen
@@ -60,12 +60,12 @@ def state_bytes(key: SortableKey[E, N]) -> int:
 @kernel
 def take_first(
     cx: Invocation, data: Storage[E], places: Storage[U64], values: Storage[E], indices: Storage[U64],
-    params: RowsParams, k: U32,
+    params: FirstParams,
 ) -> None:  # fmt: skip
     """Takes the first k indices of each row's sorted order, and gathers their elements."""
-    for i in dynamic_range(cx.global_id, params.num_rows * k, cx.num_groups * cx.group_size):
-        row = i // k
-        place = places[row * params.length + (i - row * k)]
+    for i in dynamic_range(cx.global_id, params.num_rows * params.k, cx.num_groups * cx.group_size):
+        row = i // params.k
+        place = places[row * params.length + (i - row * params.k)]
         indices[i] = place
         values[i] = data[row * params.length + U32(place)]
 
@@ -73,7 +73,7 @@ def take_first(
 @attrs.frozen
 class ArgsortAndTake:
     """A full argsort, of which the first k are taken: for short rows, for k near the length, and as the fallback. By
-    `sort` if there is one, else by the bitonic network."""
+    `sort` if there is one, else by the bitonic network; in one launch by a sort that takes the first itself."""
 
     sort: PairsAlgorithm | None = None
     network: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=instance_of(BitonicPolicy))
@@ -88,18 +88,24 @@ class ArgsortAndTake:
 
     def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
         """The rows that fit one schedule within these limits; 0 if one row does not fit."""
-        most = rows_within(key, length, k, limits, length * bytes_held(placed_class(key.word)))
+        takes_first = self.sort is not None and self.sort.takes_first
+        scratch = 0 if takes_first else length * bytes_held(placed_class(key.word))
+        most = rows_within(key, length, k, limits, scratch)
         return min(most, (self.sort or Bitonic(self.network)).most_rows(length, limits.groups))
 
     def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         """See `top_k`; rows * k is at least 1."""
         data, values, indices = known_buffers(key, rows, length, k)
+        if self.sort is not None and self.sort.takes_first:
+            first = self.sort.sort(Batch(RankKey(key), rows, length, order, places=U64, first=k))
+            own: dict[str, Buffer[Any]] = {"data": data, "results": values, "places": indices}
+            return Schedule((data, values, indices), tuple(within(first, own, "of_sort")))
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
         permutation = argsort(self.sort, RankKey(key), rows, length, order, self.network)
         known: dict[str, Buffer[Any]] = {"data": data, "places": places}
         inner: tuple[Launch, ...] = tuple(within(permutation, known, "of_argsort"))
         grid = looping_grid(rows * k, self.network.group_size)
-        take = take_first.launch(grid, data, places, values, indices, RowsParams(U32(rows), U32(length)), U32(k))
+        take = take_first.launch(grid, data, places, values, indices, FirstParams(U32(rows), U32(length), U32(k)))
         return Schedule((data, values, indices), (*inner, take))
 
 
@@ -209,17 +215,17 @@ class SelectByDigits:
         ranks, policy = RankKey(key), self.policy
         words = Buffer("words", key.word, rows * k, Role.SCRATCH)
         chosen, places = Buffer("chosen", U32, rows * k, Role.SCRATCH), Buffer("places", U64, rows * k, Role.SCRATCH)
-        params = RowsParams(U32(rows), U32(length))
+        params = FirstParams(U32(rows), U32(length), U32(k))
         choose = select_by_digits.launch(
             Grid(rows, policy.group_size), ranks, data, Workgroup(U32, policy.counters),
-            Workgroup(U32, policy.group_size), Workgroup(U32, PICKED), words, chosen, params, U32(k),
+            Workgroup(U32, policy.group_size), Workgroup(U32, PICKED), words, chosen, params,
             -(-bits_of(ranks) // policy.digit_bits), order, policy,
         )  # fmt: skip
         sort, network = self.sort.sort, self.sort.network
         permutation: Schedule = argsort(sort, chosen_words(key), rows, k, SortOrder.ASCENDING, network)
         known: dict[str, Buffer[Any]] = {"data": words, "places": places}
         grid = looping_grid(rows * k, network.group_size)
-        take = take_chosen.launch(grid, data, chosen, places, values, indices, params, U32(k))
+        take = take_chosen.launch(grid, data, chosen, places, values, indices, params)
         return Schedule((data, values, indices), (choose, *within(permutation, known, "of_argsort"), take))
 
 

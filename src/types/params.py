@@ -90,6 +90,22 @@ class RowsParams:
     num_rows: U32
     length: U32
 
+    @property
+    def kept(self) -> U32:
+        """The elements that are stored of a sorted row."""
+        return self.length
+
+
+@attrs.frozen
+class FirstParams(RowsParams):
+    """Contiguous rows of one length, of each of which the first k are wanted."""
+
+    k: U32
+
+    @property
+    def kept(self) -> U32:
+        return self.k
+
 
 @attrs.frozen
 class RowsPolicy(Policy):
