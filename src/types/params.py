@@ -138,6 +138,16 @@ class RowsPolicy(Policy):
         return self.group_size // self.lanes
 
     @property
+    def held(self) -> int:
+        """Elements of a row that its lanes hold."""
+        return self.lanes * self.items
+
+    @property
+    def of_lane(self) -> RowsPolicy:
+        """The policy by which a lane alone sorts as many as it holds."""
+        return RowsPolicy(1, self.items, self.group_size)
+
+    @property
     def padded(self) -> int:
         """The stride of the lanes' blocks in workgroup memory: one word of padding avoids bank conflicts."""
         return self.items + 1
@@ -145,7 +155,7 @@ class RowsPolicy(Policy):
     @property
     def stages(self) -> int:
         """The stages of the network: log2 of the elements that the lanes of a row hold."""
-        return (self.lanes * self.items).bit_length() - 1
+        return self.held.bit_length() - 1
 
 
 @attrs.frozen
