@@ -10,6 +10,7 @@ import pytest
 
 from gpusort.algos.argsort import placed_class
 from gpusort.algos.candidates import DIGITS
+from gpusort.algos.chosen import candidates_of
 from gpusort.algos.fit import (
     fitted_merge,
     fitted_network,
@@ -24,7 +25,6 @@ from gpusort.algos.select import (
     SelectByParts,
     SelectBySamples,
     Selection,
-    candidates_of,
     state_bytes,
 )
 from gpusort.algos.select_digits import DigitsPolicy

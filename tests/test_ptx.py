@@ -17,6 +17,7 @@ import pytest
 
 from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
+from gpusort.algos.chosen import chosen_indices
 from gpusort.algos.copy import take_rows
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
@@ -24,7 +25,14 @@ from gpusort.algos.partition import partition
 from gpusort.algos.radix_sorts import radix_sort, widened
 from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
 from gpusort.algos.scan import scan_axis, scan_in_turn, scan_rows
-from gpusort.algos.select import SelectByDigits, SelectByParts, SelectBySamples, chosen_indices, top_k
+from gpusort.algos.select import (
+    ArgsortAndTake,
+    SelectByDigits,
+    SelectByLanes,
+    SelectByParts,
+    SelectBySamples,
+    top_k,
+)
 from gpusort.algos.select_digits import DigitsPolicy
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
@@ -171,6 +179,9 @@ OF_ROWS: dict[str, Callable[[], Schedule]] = {
     "places in registers": lambda: BitonicRows(items=2).sort(
         Batch(RankKey(key_for("f4")), 3, 100, ASCENDING, places=U64)
     ),
+    "first in registers": lambda: top_k(key_for("f4"), 3, 100, 9, ASCENDING, ArgsortAndTake(BitonicRows(items=2))),
+    "first in lanes": lambda: top_k(key_for("f4"), 3, 100, 8, ASCENDING, SelectByLanes()),
+    "short first": lambda: top_k(key_for("i8"), 3, 100, 9, ASCENDING, ArgsortAndTake(INSIDE)),
     "pairs in registers": lambda: BitonicRows(items=2).sort(Batch(key_for("u8"), 3, 100, ASCENDING, value=U64)),
     "wider indices": lambda: widened(300),
     "short pairs": lambda: INSIDE.sort(Batch(key_for("u8"), 3, 100, ASCENDING, value=U64)),

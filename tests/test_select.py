@@ -14,13 +14,14 @@ import gpusort
 from gpusort.algos import select_sampled as sampling
 from gpusort.algos.candidates import DIGITS
 from gpusort.algos.choice import choose_top_k
+from gpusort.algos.chosen import chosen_indices
 from gpusort.algos.select import (
     ArgsortAndTake,
     SelectByDigits,
+    SelectByLanes,
     SelectByParts,
     SelectBySamples,
     Selection,
-    chosen_indices,
     known_buffers,
     state_bytes,
     top_k,
@@ -408,6 +409,7 @@ def test_what_is_taken_fits_every_size(info: TargetInfo, dtype: str) -> None:
         (1000, 100),
         (1000, 300),
         (1 << 26, 3),
+        (1 << 20, 60),
         (1, 1 << 20),
         (1, 1 << 24),
         (65536, 1024),
@@ -432,8 +434,8 @@ def test_what_is_taken_fits_every_size(info: TargetInfo, dtype: str) -> None:
                 assert sum(isinstance(a, Buffer) for a in launch.arguments) <= info.limits.storage_buffers
             largest = max(schedule.buffers, key=lambda buffer: buffer.nbytes)
             assert largest.nbytes <= info.limits.storage_bytes, (found, rows, length, k, largest)
-    by_digits: set[type[Selection]] = {SelectByDigits} if info is CARD else set()
-    assert taken == {ArgsortAndTake, SelectByParts, SelectBySamples} | by_digits
+    on_card: set[type[Selection]] = {SelectByDigits, SelectByLanes} if info is CARD else set()
+    assert taken == {ArgsortAndTake, SelectByParts, SelectBySamples} | on_card
 
 
 @pytest.mark.parametrize("k", [3, 40, 300])

@@ -20,6 +20,7 @@ import pytest
 from gpusort.algos.argsort import bitonic_argsort
 from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
+from gpusort.algos.chosen import chosen_indices
 from gpusort.algos.copy import Strided, copy_strided, copy_whole, take_rows
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
@@ -31,9 +32,9 @@ from gpusort.algos.scan import scan_axis, scan_in_turn, scan_rows
 from gpusort.algos.select import (
     ArgsortAndTake,
     SelectByDigits,
+    SelectByLanes,
     SelectByParts,
     SelectBySamples,
-    chosen_indices,
     top_k,
 )
 from gpusort.algos.select_digits import DigitsPolicy
@@ -54,7 +55,7 @@ from gpusort.types.finishes import AsItIs
 from gpusort.types.indices import Placement, ScanKind, SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.monoids import Sum
-from gpusort.types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
+from gpusort.types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, RowsPolicy, ScanPolicy, Totals
 from gpusort.types.scalars import U32, U64
 from gpusort.types.searches import ArgMin
 
@@ -128,6 +129,9 @@ CASES: dict[str, Callable[[], Schedule]] = {
     "top_k by samples, sorted": lambda: top_k(WIDE, 1, 2000, 60, UP, SelectBySamples(SAMPLED)),
     "top_k by digits": lambda: top_k(KEY, 2, 500, 90, UP, SelectByDigits(NETWORK, DigitsPolicy(32, 3, digit_bits=5))),
     "top_k by argsort": lambda: top_k(KEY, 2, 200, 90, UP, NETWORK),
+    "top_k by bitonic rows": lambda: top_k(FLOATS, 9, 50, 7, UP, ArgsortAndTake(BitonicRows(8, 2, 16, 32))),
+    "top_k by lanes": lambda: top_k(FLOATS, 9, 50, 7, UP, SelectByLanes(RowsPolicy(4, 8, 16))),
+    "top_k by radix rows": lambda: top_k(FLOATS, 3, 200, 70, UP, ArgsortAndTake(RadixRows(4, 32, 64, 16, 4))),
     "copy": lambda: copy_strided(U32, (30, 40), Strided(0, (40, 1), 1200), Strided(0, (80, 2), 2400)),
     "transposition": lambda: copy_strided(U32, (30, 40), Strided(0, (1, 30), 1200), Strided(0, (40, 1), 1200)),
     "gather": lambda: take_rows(12, 3, 100, 40),

@@ -1,16 +1,18 @@
-"""What a sort of rows is asked for, as one value: keys alone, keys with values, or the permutation (argsort)."""
+"""What a sort of rows is asked for, as one value: keys alone, keys with values, the permutation (argsort), or the first
+of each row with their places (top-k)."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import attrs
 
 from ..kernel.language import *
 from ..kernel.launch import unbound
 from ..machine import TargetInfo
+from ..types.params import FirstParams, RowsParams
 
 T = TypeVar("T")
 Q = TypeVar("Q", U8, U16, U32, U64)  # what is stored of a value
@@ -53,6 +55,8 @@ class Batch:
     value: type[Any] | None = attrs.field(default=None, kw_only=True)
     # the class of indices, if the permutation is wanted, in `places`, and no keys
     places: type[U32 | U64] | None = attrs.field(default=None, kw_only=True)
+    # how many of each permutation are wanted, and their elements too; see PairsAlgorithm.takes_first
+    first: int | None = attrs.field(default=None, kw_only=True)
 
     @property
     def count(self) -> int:
@@ -62,6 +66,16 @@ class Batch:
         """A buffer with one of something for each element."""
         return Buffer(name, element, self.count, role)
 
+    def made(self, name: str, element: type[T]) -> Buffer[T]:
+        """A buffer for one of something for each element that is wanted."""
+        return Buffer(name, element, self.rows * (self.length if self.first is None else self.first), Role.OUTPUT)
+
+    @property
+    def params(self) -> RowsParams:
+        """The sizes, for kernels that sort a row in one launch."""
+        rows, length = U32(self.rows), U32(self.length)
+        return RowsParams(rows, length) if self.first is None else FirstParams(rows, length, U32(self.first))
+
     @property
     def data(self) -> Buffer[Any]:
         return self.buffer("data", self.key.element, Role.INOUT if self.in_place else Role.INPUT)
@@ -69,44 +83,41 @@ class Batch:
     @property
     def results(self) -> Buffer[Any]:
         """The sorted keys, in place the buffer `data` itself; a stand-in if none are wanted."""
-        if self.places is not None:
+        if self.places is not None and self.first is None:
             return unbound(self.key.element)
-        return self.data if self.in_place else self.buffer("results", self.key.element, Role.OUTPUT)
+        return self.data if self.in_place else self.made("results", self.key.element)
 
     @property
     def values(self) -> tuple[Buffer[Any], Buffer[Any]]:
-        """The values, before and after; stand-ins if there are none."""
+        """The values, before and after, or the permutation after; stand-ins if there are none."""
+        if self.places is not None:
+            return unbound(self.places), self.permutation
         if self.value is None:
-            none = unbound(self.places or U32)
-            return none, none
-        return self.buffer("values", self.value, Role.INPUT), self.buffer("moved", self.value, Role.OUTPUT)
+            return unbound(U32), unbound(U32)
+        return self.buffer("values", self.value, Role.INPUT), self.made("moved", self.value)
 
     @property
     def permutation(self) -> Buffer[Any]:
         """The permutation; a stand-in if it is not wanted."""
-        return unbound(U64) if self.places is None else self.buffer("places", self.places, Role.OUTPUT)
+        return unbound(U64) if self.places is None else self.made("places", self.places)
 
     @property
-    def arguments(self) -> tuple[Buffer[Any], Buffer[Any], Buffer[Any], Buffer[Any], Buffer[Any]]:
-        """Data, results, values, moved, places: for kernels that sort a row in one launch."""
-        return self.data, self.results, *self.values, self.permutation
+    def arguments(self) -> tuple[Buffer[Any], Buffer[Any], Buffer[Any], Buffer[Any]]:
+        """Data, results, values, moved: for kernels that sort a row in one launch."""
+        return self.data, self.results, *self.values
 
     @property
     def bound(self) -> tuple[Buffer[Any], ...]:
         """The buffers that the caller binds."""
-        if self.places is not None:
-            return self.data, self.permutation
-        given, made = [self.data], [] if self.in_place else [self.results]
-        if self.value is not None:
-            values, moved = self.values
-            given, made = [*given, values], [*made, moved]
-        return (*given, *made)
+        data, results, values, moved = self.arguments
+        named = {buffer.name: buffer for buffer in (data, values, results, moved)}
+        return tuple(buffer for buffer in named.values() if buffer.name != unbound(U32).name)
 
     def mode(self, index: type[Any] = U64) -> Mode[Any]:
         """What kernels read and write; `index` is the class of the indices that travel, if it is an argsort."""
         if self.places is not None:
             widens = self.places is U64 and index is U32
-            return Mode(index, takes_values=True, counts_places=True, keeps_keys=False, widens=widens)
+            return Mode(index, takes_values=True, counts_places=True, keeps_keys=self.first is not None, widens=widens)
         return Mode(self.value or U32, takes_values=self.value is not None)
 
     def alternating(self, mode: Mode[Any], passes: int) -> tuple[Three, Three]:
@@ -139,6 +150,7 @@ class PairsAlgorithm(ABC):
     """The base of the algorithms that sort keys, key-value pairs and permutations alike, stably."""
 
     __slots__ = ()
+    takes_first: ClassVar[bool] = False  # whether it sorts a batch of which the `first` are wanted
 
     @abstractmethod
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> PairsAlgorithm:

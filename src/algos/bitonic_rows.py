@@ -21,8 +21,8 @@ from .sizes import require_countable
 @kernel
 def bitonic_rows(
     cx: Invocation, key: SortableKey[E, N], own: SortableKey[Any, W], data: Storage[E], results: Storage[E],
-    values: Storage[V], moved: Storage[V], places: Storage[U64], tile: Workgroup[W], params: RowsParams,
-    order: SortOrder, mode: Mode[V], policy: RowsPolicy,
+    values: Storage[V], moved: Storage[V], tile: Workgroup[W], params: RowsParams, order: SortOrder, mode: Mode[V],
+    policy: RowsPolicy,
 ) -> None:  # fmt: skip
     """Sorts every row: its words, or where values or indices go along its words with their indices, by their `own` key;
     then it is stable. In place, `results` is `data`."""
@@ -39,16 +39,18 @@ def bitonic_rows(
     for i in dynamic_range(U32(0), U32(policy.items)):
         tile[staged + lane * policy.padded + i] = entries[i]
     cx.barrier()
+    to, kept = row * params.kept, params.kept if row < params.num_rows else U32(0)
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = i * policy.lanes + lane
-        if element < count:
+        if element < kept:
             found: Any = tile[staged + element // policy.items * policy.padded + element % policy.items]
+            word = found.word if mode.takes_values else found
             if mode.keeps_keys:
-                results[first + element] = from_ordered(key, found.word if mode.takes_values else found, order)
-            if mode.counts_places:
-                places[first + element] = U64(found.place)
-            elif mode.takes_values:
-                moved[first + element] = values[first + found.place]
+                results[to + element] = (  # of ranks, which do not tell all bits, the element itself
+                    data[first + found.place] if mode.counts_places else from_ordered(key, word, order)
+                )
+            if mode.takes_values:
+                moved[to + element] = mode.value(found.place) if mode.counts_places else values[first + found.place]
 
 
 def entry_of(key: SortableKey[E, N], element: E, place: U32, order: SortOrder, mode: Mode[V]) -> Any:
@@ -104,7 +106,7 @@ def bitonic_rows_sort(batch: Batch, policy: RowsPolicy) -> Schedule:
     own: SortableKey[Any, Any] = placed_key(key.word) if mode.takes_values else key
     tile: Workgroup[Any] = Workgroup(own.word, policy.group_size * policy.padded)
     launch = bitonic_rows.launch(
-        Grid(-(-batch.rows // policy.rows), policy.group_size), key, own, *batch.arguments, tile,
-        RowsParams(U32(batch.rows), U32(batch.length)), batch.order, mode, policy,
+        Grid(-(-batch.rows // policy.rows), policy.group_size), key, own, *batch.arguments, tile, batch.params,
+        batch.order, mode, policy,
     )  # fmt: skip
     return batch.schedule((launch,))

@@ -16,8 +16,8 @@ from .sizes import require_countable, require_digits
 @kernel
 def radix_rows(
     cx: Invocation, key: SortableKey[A, N], data: Storage[A], results: Storage[A], values: Storage[V],
-    moved: Storage[V], numbers: Storage[U64], tile: Workgroup[N], beside: Workgroup[U32], counters: Workgroup[U32],
-    shared: Workgroup[U32], params: RowsParams, passes: int, order: SortOrder, mode: Mode[V], policy: RadixPolicy,
+    moved: Storage[V], tile: Workgroup[N], beside: Workgroup[U32], counters: Workgroup[U32], shared: Workgroup[U32],
+    params: RowsParams, passes: int, order: SortOrder, mode: Mode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Sorts one row."""
     row = cx.group_id * params.length
@@ -52,15 +52,14 @@ def radix_rows(
                 words[i] = tile[first + i * strand.width]
                 if mode.takes_values:
                     came_from[i] = beside[first + i * strand.width]
+    to = cx.group_id * params.kept
     for i in dynamic_range(U32(0), U32(policy.items)):
-        position = i * cx.group_size + cx.local_id
-        if position < params.length:
+        at = i * cx.group_size + cx.local_id
+        if at < params.kept:
             if mode.keeps_keys:
-                results[row + position] = from_ordered(key, tile[position], order)
-            if mode.counts_places:
-                numbers[row + position] = U64(beside[position])
-            elif mode.takes_values:
-                moved[row + position] = values[row + beside[position]]
+                results[to + at] = data[row + beside[at]] if mode.counts_places else from_ordered(key, tile[at], order)
+            if mode.takes_values:
+                moved[to + at] = mode.value(beside[at]) if mode.counts_places else values[row + beside[at]]
 
 
 def radix_rows_sort(batch: Batch, policy: RadixPolicy, key_bits: int) -> Schedule:
@@ -75,6 +74,6 @@ def radix_rows_sort(batch: Batch, policy: RadixPolicy, key_bits: int) -> Schedul
     launch = radix_rows.launch(
         Grid(batch.rows, policy.group_size), key, *batch.arguments, Workgroup(key.word, policy.tile),
         Workgroup(U32, policy.tile), Workgroup(U32, policy.counters), Workgroup(U32, policy.scanned),
-        RowsParams(U32(batch.rows), U32(length)), -(-key_bits // policy.digit_bits), batch.order, batch.mode(), policy,
+        batch.params, -(-key_bits // policy.digit_bits), batch.order, batch.mode(), policy,
     )  # fmt: skip
     return batch.schedule((launch,))

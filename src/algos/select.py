@@ -8,21 +8,22 @@ from typing import Any, TypeAlias
 import attrs
 
 from ..kernel.language import *
-from ..machine import Limits, TargetInfo
+from ..machine import Capability, Limits, TargetInfo
 from ..types.checks import instance_of
 from ..types.elements import WORD_BYTES, bytes_held, dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.keys import RankKey, UnsignedKey
-from ..types.params import MOST_ITEMS, BitonicPolicy, RowsParams
+from ..types.params import MOST_ITEMS, BitonicPolicy, FirstParams, RowsPolicy, power_above
 from .argsort import placed_class
-from .batch import PairsAlgorithm, looping_grid
+from .batch import Batch, PairsAlgorithm, looping_grid
 from .candidates import DIGITS, first_of
 from .fit import fitted_network, power_below, scans_by_subgroups
 from .select_digits import PICKED, DigitsPolicy, select_by_digits, take_chosen
+from .select_lanes import select_by_lanes
 from .select_long import Plan, select_sampled
 from .select_rows import PartPolicy, parts_of, select_by_parts
 from .select_sampled import SampledPolicy
-from .sizes import LARGEST_U32, bound_together, countable_rows, require_countable
+from .sizes import LARGEST_U32, countable_rows, require_countable
 from .sort_parts import within
 from .sorts import Bitonic, argsort, bits_of
 
@@ -60,12 +61,12 @@ def state_bytes(key: SortableKey[E, N]) -> int:
 @kernel
 def take_first(
     cx: Invocation, data: Storage[E], places: Storage[U64], values: Storage[E], indices: Storage[U64],
-    params: RowsParams, k: U32,
+    params: FirstParams,
 ) -> None:  # fmt: skip
     """Takes the first k indices of each row's sorted order, and gathers their elements."""
-    for i in dynamic_range(cx.global_id, params.num_rows * k, cx.num_groups * cx.group_size):
-        row = i // k
-        place = places[row * params.length + (i - row * k)]
+    for i in dynamic_range(cx.global_id, params.num_rows * params.k, cx.num_groups * cx.group_size):
+        row = i // params.k
+        place = places[row * params.length + (i - row * params.k)]
         indices[i] = place
         values[i] = data[row * params.length + U32(place)]
 
@@ -73,7 +74,7 @@ def take_first(
 @attrs.frozen
 class ArgsortAndTake:
     """A full argsort, of which the first k are taken: for short rows, for k near the length, and as the fallback. By
-    `sort` if there is one, else by the bitonic network."""
+    `sort` if there is one, else by the bitonic network; in one launch by a sort that takes the first itself."""
 
     sort: PairsAlgorithm | None = None
     network: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=instance_of(BitonicPolicy))
@@ -88,18 +89,24 @@ class ArgsortAndTake:
 
     def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
         """The rows that fit one schedule within these limits; 0 if one row does not fit."""
-        most = rows_within(key, length, k, limits, length * bytes_held(placed_class(key.word)))
+        takes_first = self.sort is not None and self.sort.takes_first
+        scratch = 0 if takes_first else length * bytes_held(placed_class(key.word))
+        most = rows_within(key, length, k, limits, scratch)
         return min(most, (self.sort or Bitonic(self.network)).most_rows(length, limits.groups))
 
     def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         """See `top_k`; rows * k is at least 1."""
         data, values, indices = known_buffers(key, rows, length, k)
+        if self.sort is not None and self.sort.takes_first:
+            first = self.sort.sort(Batch(RankKey(key), rows, length, order, places=U64, first=k))
+            own: dict[str, Buffer[Any]] = {"data": data, "results": values, "places": indices}
+            return Schedule((data, values, indices), tuple(within(first, own, "of_sort")))
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
         permutation = argsort(self.sort, RankKey(key), rows, length, order, self.network)
         known: dict[str, Buffer[Any]] = {"data": data, "places": places}
         inner: tuple[Launch, ...] = tuple(within(permutation, known, "of_argsort"))
         grid = looping_grid(rows * k, self.network.group_size)
-        take = take_first.launch(grid, data, places, values, indices, RowsParams(U32(rows), U32(length)), U32(k))
+        take = take_first.launch(grid, data, places, values, indices, FirstParams(U32(rows), U32(length), U32(k)))
         return Schedule((data, values, indices), (*inner, take))
 
 
@@ -139,6 +146,33 @@ class SelectByParts:
             raise InvalidArgumentError(f"k: expected at most {self.most_k}, as {self} selects, found {k}")
         buffers = known_buffers(key, rows, length, k)
         return select_by_parts(key, rows, length, k, order, buffers, self.groups, self.policy)
+
+
+@attrs.frozen
+class SelectByLanes:
+    """Lanes of a subgroup go through a row, and keep the first in registers: for few of each of many short rows."""
+
+    policy: RowsPolicy = attrs.field(factory=lambda: RowsPolicy(4, 8), validator=instance_of(RowsPolicy))
+
+    def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectByLanes:
+        limits, policy, padded = info.limits, self.policy, power_above(length)
+        there = limits.subgroup_size if Capability.SUBGROUPS in info.capabilities else 1
+        items = min(policy.items, padded)
+        lanes = power_below(min(policy.lanes, there, limits.group_size, padded // items))
+        if k > items:
+            raise CapabilityError(f"k: {k} is more than {self} finds")
+        return SelectByLanes(RowsPolicy(lanes, items, min(policy.group_size, power_below(limits.group_size))))
+
+    def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
+        policy = self.policy
+        if k > policy.items or length > LARGEST_U32 - policy.held:
+            return 0
+        return min(limits.groups * policy.rows, LARGEST_U32 - policy.rows, rows_within(key, length, k, limits, 0))
+
+    def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+        if k > self.policy.items:
+            raise InvalidArgumentError(f"k: expected at most the {self.policy.items} that a lane holds, found {k}")
+        return select_by_lanes(key, rows, length, k, order, known_buffers(key, rows, length, k), self.policy)
 
 
 @attrs.frozen
@@ -209,17 +243,17 @@ class SelectByDigits:
         ranks, policy = RankKey(key), self.policy
         words = Buffer("words", key.word, rows * k, Role.SCRATCH)
         chosen, places = Buffer("chosen", U32, rows * k, Role.SCRATCH), Buffer("places", U64, rows * k, Role.SCRATCH)
-        params = RowsParams(U32(rows), U32(length))
+        params = FirstParams(U32(rows), U32(length), U32(k))
         choose = select_by_digits.launch(
             Grid(rows, policy.group_size), ranks, data, Workgroup(U32, policy.counters),
-            Workgroup(U32, policy.group_size), Workgroup(U32, PICKED), words, chosen, params, U32(k),
+            Workgroup(U32, policy.group_size), Workgroup(U32, PICKED), words, chosen, params,
             -(-bits_of(ranks) // policy.digit_bits), order, policy,
         )  # fmt: skip
         sort, network = self.sort.sort, self.sort.network
         permutation: Schedule = argsort(sort, chosen_words(key), rows, k, SortOrder.ASCENDING, network)
         known: dict[str, Buffer[Any]] = {"data": words, "places": places}
         grid = looping_grid(rows * k, network.group_size)
-        take = take_chosen.launch(grid, data, chosen, places, values, indices, params, U32(k))
+        take = take_chosen.launch(grid, data, chosen, places, values, indices, params)
         return Schedule((data, values, indices), (choose, *within(permutation, known, "of_argsort"), take))
 
 
@@ -228,43 +262,4 @@ def chosen_words(key: SortableKey[Any, N]) -> UnsignedKey[N, N]:
     return UnsignedKey(key.word, key.word, bits_of(key))
 
 
-Selection: TypeAlias = ArgsortAndTake | SelectByParts | SelectBySamples | SelectByDigits
-
-
-def candidates_of(k: int, itemsize: int) -> int:
-    """The candidates that a part of a row beyond the largest binding leaves: k, rounded up so that any device can bind
-    those of the next part."""
-    each = bound_together(itemsize)
-    return -(-k // each) * each
-
-
-@attrs.frozen
-class ChosenParams:
-    """The sizes of rows of candidates, of which k are chosen."""
-
-    num_chosen: U32
-    k: U32
-    candidates: U32  # in a row
-    left: U32  # candidates in a part
-    part: U32  # elements in a part
-
-
-@kernel
-def place_chosen(
-    cx: Invocation, candidates: Storage[U64], chosen: Storage[U64], indices: Storage[U64], params: ChosenParams
-) -> None:
-    """Maps the chosen candidates' numbers to their elements' indices in the row."""
-    for i in dynamic_range(cx.global_id, params.num_chosen, cx.num_groups * cx.group_size):
-        number = U32(chosen[i])
-        place = U32(candidates[i // params.k * params.candidates + number])
-        indices[i] = U64(place + number // params.left * params.part)
-
-
-def chosen_indices(rows: int, k: int, candidates: int, left: int, part: int) -> Schedule:
-    """Maps numbers of candidates, "chosen", to "indices" in the row; "candidates" has those in their parts."""
-    places = Buffer("candidates", U64, rows * candidates, Role.INPUT)
-    chosen = Buffer("chosen", U64, rows * k, Role.INPUT)
-    indices = Buffer("indices", U64, rows * k, Role.OUTPUT)
-    params = ChosenParams(U32(rows * k), U32(k), U32(candidates), U32(left), U32(part))
-    placing = place_chosen.launch(looping_grid(rows * k), places, chosen, indices, params)
-    return Schedule((places, chosen, indices), (placing,))
+Selection: TypeAlias = ArgsortAndTake | SelectByLanes | SelectByParts | SelectBySamples | SelectByDigits

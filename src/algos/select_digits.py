@@ -14,7 +14,7 @@ import attrs
 from ..kernel.language import *
 from ..types.checks import as_int, is_bool, require, within
 from ..types.monoids import Count
-from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, RowsParams, ScanningPolicy
+from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, FirstParams, ScanningPolicy
 from .bitonic import to_ordered
 from .radix_tile import clear_counters, sum_of_copies
 from .scan_tile import scan_workgroup
@@ -103,12 +103,12 @@ def kth_word(
 @kernel
 def select_by_digits(
     cx: Invocation, key: SortableKey[E, N], data: Storage[E], counters: Workgroup[U32], shared: Workgroup[U32],
-    picked: Workgroup[U32], words: Storage[N], chosen: Storage[U32], params: RowsParams, k: U32, passes: int,
-    order: SortOrder, policy: DigitsPolicy,
+    picked: Workgroup[U32], words: Storage[N], chosen: Storage[U32], params: FirstParams, passes: int, order: SortOrder,
+    policy: DigitsPolicy,
 ) -> None:  # fmt: skip
     """Writes the words of each row's first k elements, and their indices in the row, ascending."""
     first = cx.group_id * params.length
-    threshold = kth_word(cx, key, data, first, params.length, k, counters, shared, picked, passes, order, policy)
+    threshold = kth_word(cx, key, data, first, params.length, params.k, counters, shared, picked, passes, order, policy)
     lesser = U32(0)
     ties = U32(0)
     elements: Registers[E] = Registers(key.element, policy.items)
@@ -130,7 +130,7 @@ def select_by_digits(
                 if mine + i < params.length:
                     is_tie = word == threshold.word
                     if (word < threshold.word) | (is_tie & (ties_before < threshold.ties)):
-                        slot = cx.group_id * k + lesser_before + minimum(ties_before, threshold.ties)
+                        slot = cx.group_id * params.k + lesser_before + minimum(ties_before, threshold.ties)
                         words[slot] = word
                         chosen[slot] = mine + i
                     lesser_before += U32(word < threshold.word)
@@ -143,11 +143,11 @@ def select_by_digits(
 @kernel
 def take_chosen(
     cx: Invocation, data: Storage[E], chosen: Storage[U32], places: Storage[U64], values: Storage[E],
-    indices: Storage[U64], params: RowsParams, k: U32,
+    indices: Storage[U64], params: FirstParams,
 ) -> None:  # fmt: skip
     """Maps each row's sorted order of the chosen to their indices, and gathers their elements."""
-    for i in dynamic_range(cx.global_id, params.num_rows * k, cx.num_groups * cx.group_size):
-        row = i // k
-        place = chosen[row * k + U32(places[i])]
+    for i in dynamic_range(cx.global_id, params.num_rows * params.k, cx.num_groups * cx.group_size):
+        row = i // params.k
+        place = chosen[row * params.k + U32(places[i])]
         indices[i] = U64(place)
         values[i] = data[row * params.length + place]

@@ -94,6 +94,7 @@ class BitonicRows(PairsAlgorithm):
     # and at most, when all lanes are used
     most_items: int = attrs.field(default=32, converter=as_int, validator=power_within(1, MOST_ITEMS))
     group_size: int = attrs.field(default=256, converter=as_int, validator=power_within(1, MOST_INVOCATIONS))
+    takes_first = True
 
     def __attrs_post_init__(self) -> None:
         require(self.items <= self.most_items, self, "items", f"at most most_items={self.most_items}")
@@ -181,6 +182,7 @@ class RadixRows(PairsAlgorithm):
     strand: int = attrs.field(default=32, converter=as_int, validator=within(1, 64))
     digit_bits: int = attrs.field(default=8, converter=as_int, validator=within(1, 12))
     subgroups: bool = attrs.field(default=True, validator=is_bool)
+    takes_first = True
 
     def __attrs_post_init__(self) -> None:
         require(self.least_group <= self.most_group, self, "least_group", f"at most most_group={self.most_group}")

@@ -12,7 +12,7 @@ from ..types.params import MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy, T
 from .batch import PairsAlgorithm
 from .host_sort import HostSort
 from .rules import PairsRule, PolicyRule, SelectRule, SortRule
-from .select import ArgsortAndTake, SelectByDigits, SelectByParts, SelectBySamples
+from .select import ArgsortAndTake, SelectByDigits, SelectByLanes, SelectByParts, SelectBySamples
 from .select_digits import DigitsPolicy
 from .select_rows import PartPolicy
 from .select_sampled import SampledPolicy
@@ -126,6 +126,7 @@ PAIRS: tuple[PairsRule, ...] = (
 )  # fmt: skip
 
 _FEW_ROWS, _MANY_ROWS = range(1, 5), range(5, 1 << 63)
+_RESIDENT = range(1 << 15, 1 << 63)  # rows that occupy a card with four lanes each
 
 
 def _parts(group_size: int, items: int, sets: int, kept: int = 512) -> SelectByParts:
@@ -197,7 +198,8 @@ def _selections_through_vulkan(short_rows: BitonicRows) -> tuple[SelectRule, ...
 
 # Top-k; if no rule matches, a full argsort. With fewer sets than twice k, candidates would be many more than k.
 # Workgroups are as small as hold a part in registers: one ranks its candidates while others load. For the shortest rows
-# a sort in a subgroup's registers is faster than ranking by a workgroup.
+# a sort in a subgroup's registers is faster than ranking by a workgroup; where very many are enough for all lanes, each
+# of few goes through much of a row.
 SELECTIONS: tuple[SelectRule, ...] = tuple(
     rule
     for target, short_rows in (
@@ -206,6 +208,7 @@ SELECTIONS: tuple[SelectRule, ...] = tuple(
     )
     for bits, few in ((_NARROW, 1), (_WIDE, 2))  # 64-bit elements take twice the registers
     for rule in (
+        SelectRule(target, _SUBGROUPS, bits, range(17, 129), _RESIDENT, SelectByLanes(), most_k=8),
         SelectRule(target, _NONE, bits, range(129), _SEVERAL, ArgsortAndTake(short_rows), most_k=128),
         SelectRule(target, _NONE, bits, range(1025), _ANY, _parts(64, 16 // few, 32), most_k=16),
         SelectRule(target, _NONE, bits, range(1025), _ANY, _parts(128, 8 // few, 64), most_k=32),

@@ -57,7 +57,8 @@ class TopK(AlongAxis):
         """Selects candidates from each piece, then from these; None if k is too large for that."""
         from ..algos.argsort import placed_class
         from ..algos.choice import choose_top_k
-        from ..algos.select import candidates_of, chosen_indices, top_k
+        from ..algos.chosen import candidates_of, chosen_indices
+        from ..algos.select import top_k
 
         key, (rows, length), limits = key_of("x", x, self.key), self.rows(x), info.limits
         placed = dtype_of(placed_class(key.word)).itemsize  # which the sort of a whole piece would need

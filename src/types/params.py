@@ -90,6 +90,22 @@ class RowsParams:
     num_rows: U32
     length: U32
 
+    @property
+    def kept(self) -> U32:
+        """The elements that are stored of a sorted row."""
+        return self.length
+
+
+@attrs.frozen
+class FirstParams(RowsParams):
+    """Contiguous rows of one length, of each of which the first k are wanted."""
+
+    k: U32
+
+    @property
+    def kept(self) -> U32:
+        return self.k
+
 
 @attrs.frozen
 class RowsPolicy(Policy):
@@ -122,6 +138,16 @@ class RowsPolicy(Policy):
         return self.group_size // self.lanes
 
     @property
+    def held(self) -> int:
+        """Elements of a row that its lanes hold."""
+        return self.lanes * self.items
+
+    @property
+    def of_lane(self) -> RowsPolicy:
+        """The policy by which a lane alone sorts as many as it holds."""
+        return RowsPolicy(1, self.items, self.group_size)
+
+    @property
     def padded(self) -> int:
         """The stride of the lanes' blocks in workgroup memory: one word of padding avoids bank conflicts."""
         return self.items + 1
@@ -129,7 +155,7 @@ class RowsPolicy(Policy):
     @property
     def stages(self) -> int:
         """The stages of the network: log2 of the elements that the lanes of a row hold."""
-        return (self.lanes * self.items).bit_length() - 1
+        return self.held.bit_length() - 1
 
 
 @attrs.frozen
