@@ -30,7 +30,7 @@ class Mode(Generic[V]):
     widens: bool = False  # the last pass writes 32-bit indices as 64-bit ones, NumPy's
 
     @property
-    def stored(self) -> type[Any]:
+    def stored(self) -> Any:
         """The class of what is written of `value`."""
         return U64 if self.widens else self.value
 
