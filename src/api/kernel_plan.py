@@ -129,7 +129,8 @@ class KernelPlan(Plan):
 
     def cost(self) -> Cost:
         if self._new is not None:
-            return cost_of(self._new.schedules, self._new.scratch_bytes if not self.kind.is_host else None)
+            own = self._new.scratch_bytes if isinstance(self._new, StreamCall) else None
+            return cost_of(self._new.schedules, own)
         return cost_of(self._schedules)
 
     def make_ready(self, arrays: Arrays) -> None:
@@ -153,7 +154,7 @@ class KernelPlan(Plan):
 
     def _held(self, spec: Spec) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
         """Shape and dtype of the array that holds an output: bytes on a device, if it comes from there to the host."""
-        if self.kind.is_host or not comes_to_host(spec.dtype, self.specs):
+        if not comes_to_host(spec.dtype, self.specs):
             return spec.shape, spec.dtype
         return (spec.nbytes,), _BYTE
 

@@ -21,7 +21,7 @@ from ..arrays.kinds import Kind, Located, is_viewed
 from ..arrays.registry import recognised
 from ..types.deferred import call_signature
 from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
-from ..types.specs import Memory, Spec, comes_to_host
+from ..types.specs import Spec, comes_to_host
 from .plan import Cost, Plan, one_or_all, require_all, require_fitting, specs_of
 
 P = ParamSpec("P")
@@ -64,7 +64,7 @@ class PreparedCall(Generic[R_co]):
         outputs = plan.operation.outputs(*specs)
         if outs is not None:
             require_fitting(kind, outs, outputs)
-        if specs[0].memory is not Memory.HOST and any(comes_to_host(output.dtype, specs) for output in outputs):
+        if any(comes_to_host(output.dtype, specs) for output in outputs):
             raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
         with kind.scope(arrays[0]) or nullcontext():
             plan.make_ready(arrays)
