@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
+from itertools import count, repeat
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -139,11 +140,11 @@ class KernelPlan(Plan):
         device = self.kind.placed(arrays[0])
         require_same_device(device, self.operation.names, arrays)
         origins = [device.address(array) % device.alignment for array in arrays]
-        given = enumerate(zip(self.specs, origins, strict=True))
-        axes, order = self.operation.axes, self._axes
-        self._inputs = tuple(Lines.of(n, spec, axes(spec), origin, order) for n, (spec, origin) in given)
+        rows = map(self.operation.axes, self.specs)
+        self._inputs = tuple(map(Lines.of, count(), self.specs, rows, origins, repeat(self._axes)))
         results: list[Spec] = []
-        for x, order in zip(self.outputs, map(self._order, self.outputs), strict=True):
+        for x in self.outputs:
+            order = self._order(x)
             strides = None if order is None else strides_in_order(x.shape, x.dtype.itemsize, order)
             results.append(Spec(x.shape, x.dtype, self.specs[0].memory, strides))
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
@@ -181,10 +182,8 @@ class KernelPlan(Plan):
 
     def _lines(self, results: Sequence[Spec], origins: Sequence[int]) -> tuple[Lines, ...]:
         """Outputs, with the axes of a row last."""
-        lines = enumerate(
-            zip(results, self._row_axes, origins, map(self._order, self.outputs), strict=True), len(self.specs)
-        )
-        return tuple(Lines.of(number, *line) for number, line in lines)
+        orders = map(self._order, self.outputs)
+        return tuple(map(Lines.of, count(len(self.specs)), results, self._row_axes, origins, orders))
 
     def _call(self, device: Device[Any], outs: Sequence[Lines], way: Way) -> Call:
         works = self._works_in_place if way is Way.IN_PLACE else self._works

@@ -19,7 +19,8 @@ from ..types.errors import UnsupportedTypeError
 from ..types.specs import DType, HostArray, Shape, Spec
 
 APART = 256  # bytes from one piece of a device's memory to the next: a multiple of that
-BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
+ALIGNMENT = 8  # bytes, on a CUDA device: a kernel's elements have no more
+BEYOND_ALIGNED = ALIGNMENT - 1  # the bits of an address that say whether elements of every size are aligned
 
 A = TypeVar("A")  # a library's arrays
 B = TypeVar("B")  # those as which it is seen
