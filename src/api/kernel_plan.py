@@ -119,9 +119,7 @@ class KernelPlan(Plan):
         call([*map(handle, arrays), *map(handle, outs)], stream)
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
-        with self.kind.scope(arrays[0]) or nullcontext():
-            self.make_ready(arrays)
-            return [make() for make in self._makers]
+        return [make() for make in self._makers]
 
     @cached_property
     def device_bytes(self) -> int:

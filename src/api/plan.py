@@ -54,6 +54,7 @@ def cost_of(schedules: Sequence[Schedule], temporary_bytes: int | None = None) -
 class Plan(ABC):
     """A call made ready. Thread-safe, unless it keeps its scratch."""
 
+    kind: Located[Any]
     operation: Operation
     run: Callable[..., object]  # allocates and returns the outputs: one array, or a tuple of several
     # `into` for one short array without any checks before it; see Native in targets/base.py
@@ -63,9 +64,12 @@ class Plan(ABC):
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         """Writes the outputs to given arrays, which may be inputs or overlap with them."""
 
-    @abstractmethod
     def new_outputs(self, arrays: Arrays) -> list[Any]:
-        """Uninitialised arrays for the outputs."""
+        """Uninitialised arrays for the outputs, once it is ready: here the host's, of which those that are `is_like`
+        take the order of axes of the first input."""
+        x, outputs = arrays[0], self.operation.outputs(*specs_of(self.kind, self.operation, arrays))
+        like = strides_in_order(x.shape, x.itemsize, order_of_axes(x.shape, x.strides))
+        return [HOST.empty(output.shape, output.dtype, like if output.is_like else None)() for output in outputs]
 
     def make_ready(self, arrays: Arrays) -> None:
         """Compiles kernels and allocates what the plan keeps."""
@@ -282,18 +286,6 @@ class HostPlan(Plan):
         else:
             for out, values in zip(outs, as_tuple(self._run(*arrays)), strict=True):
                 out[...] = values
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        plan = self._plan(arrays)
-        if plan is not None:
-            return plan.new_outputs(arrays)
-        return new_host_arrays(self.operation.outputs(*specs_of(self.kind, self.operation, arrays)), arrays[0])
-
-
-def new_host_arrays(outputs: Sequence[Output], x: HostArray) -> list[Any]:
-    """Uninitialised arrays for results; outputs that are `is_like` take the axis order of `x`."""
-    like = strides_in_order(x.shape, x.itemsize, order_of_axes(x.shape, x.strides))
-    return [HOST.empty(output.shape, output.dtype, like if output.is_like else None)() for output in outputs]
 
 
 def overlap_partly(array: HostArray, out: HostArray) -> bool:

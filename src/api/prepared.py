@@ -68,7 +68,7 @@ class PreparedCall(Generic[R_co]):
             raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
         with kind.scope(arrays[0]) or nullcontext():
             plan.make_ready(arrays)
-        outs = plan.new_outputs(arrays) if outs is None else outs
+            outs = plan.new_outputs(arrays) if outs is None else outs
         return cls(plan, kind, specs, [kind.layout(x) for x in arrays], outs, (kind,) * len(specs), outs)
 
     def viewed_as(self, given: Given, out: object) -> PreparedCall[Any]:
