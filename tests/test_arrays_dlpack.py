@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
@@ -15,7 +14,7 @@ import pytest
 
 import gpusort
 from gpusort.arrays.host import HOST as HOST_MEMORY
-from gpusort.arrays.kinds import is_viewed
+from gpusort.arrays.kinds import IN_SCOPE, is_viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.searches import ArgMin
@@ -175,8 +174,8 @@ def test_arrays_on_a_card_stay_there(library: Any, device: int, cp: Any, jax: An
     kind, _ = recognised("x", x)
     assert not kind.is_host
     scope = kind.scope(x)
-    assert (scope is None) == (device == 0)
-    with scope or nullcontext():
+    assert (scope is IN_SCOPE) == (device == 0)
+    with scope:
         fake_cupy.log.clear()
         assert is_viewed(kind)
         seen = kind.view(x)

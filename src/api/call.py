@@ -7,7 +7,6 @@ needs first, and an interrupt that strikes an import can leave the interpreter's
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 from numpy import ndarray
@@ -30,7 +29,6 @@ Wherever: TypeAlias = str | Target | Planning
 
 AUTO = "auto"  # the default target; who looks a plan up compares by identity, which no argument of another type breaks
 
-_NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
 _MOST_DEVICES = 8
@@ -226,7 +224,7 @@ def _viewed(
         return kind.deferred(make(*settings), target, tuple([x for _, x in found]))
     if isinstance(target, Planning):
         target = target.inner([x for _, x in found[: len(found) - (out is not None)]])
-    with kind.scope(like) or _NO_SCOPE:
+    with kind.scope(like):
         views = [own.view(x, name) if is_viewed(own) else x for name, (own, x) in zip(names, found, strict=False)]
         place = None
         if out is not None:

@@ -4,7 +4,6 @@ each case of aliasing between outputs and inputs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
 from functools import cached_property
 from itertools import count, repeat
 from typing import Any, TypeAlias, cast
@@ -65,7 +64,7 @@ class KernelPlan(Plan):
 
     def _in_scope(self, *arrays: Any) -> object:
         """A call with the arrays' device and stream made current: the first one, and whenever they are not."""
-        with self.kind.scope(arrays[0]) or nullcontext():
+        with self.kind.scope(arrays[0]):
             self.make_ready(arrays)
             return self.run(*arrays)
 
@@ -102,7 +101,7 @@ class KernelPlan(Plan):
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         device = self._device
         if device is None or (stream := device.stream()) is None:
-            with self.kind.scope(arrays[0]) or nullcontext():
+            with self.kind.scope(arrays[0]):
                 self.make_ready(arrays)
                 self.into(arrays, outs)
             return

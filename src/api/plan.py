@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -193,7 +192,7 @@ class AnsweredPlan(Plan):
                 out[...] = found
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
-        with self.kind.scope(arrays[0]) or nullcontext():
+        with self.kind.scope(arrays[0]):
             device, found = self.kind.placed(arrays[0]), self.operation.answer(*self._specs)
             require_same_device(device, self.operation.names, arrays)
             return [x if comes_to_host(x.dtype, self._specs) else device.from_host(x) for x in found or ()]

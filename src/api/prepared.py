@@ -7,7 +7,6 @@ y = call(x)  # nothing is compiled, looked up or allocated; y is the same array 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
-from contextlib import nullcontext
 from functools import partial
 from inspect import Parameter
 from types import FunctionType, MethodType
@@ -66,7 +65,7 @@ class PreparedCall(Generic[R_co]):
             require_fitting(kind, outs, outputs)
         if any(comes_to_host(output.dtype, specs) for output in outputs):
             raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
-        with kind.scope(arrays[0]) or nullcontext():
+        with kind.scope(arrays[0]):
             plan.make_ready(arrays)
             outs = plan.new_outputs(arrays) if outs is None else outs
         return cls(plan, kind, specs, [kind.layout(x) for x in arrays], outs, (kind,) * len(specs), outs)
@@ -94,7 +93,7 @@ class PreparedCall(Generic[R_co]):
         if self.takes_views:
             kinds = self.kinds
             self._require_kinds(kinds, arrays)
-            with kinds[0].scope(arrays[0]) or nullcontext():
+            with kinds[0].scope(arrays[0]):
                 self._run([kind.view(x) if is_viewed(kind) else x for kind, x in zip(kinds, arrays, strict=True)])
         else:
             self._run(arrays)

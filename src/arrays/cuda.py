@@ -22,7 +22,7 @@ from ..targets.uninterrupted import import_uninterrupted
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
 from ..types.libraries import cupy
 from ..types.specs import DType, Memory, Shape, Spec, bounds
-from .kinds import ALIGNMENT, BEYOND_ALIGNED, Device, Kind, Located, Viewed, places, span
+from .kinds import ALIGNMENT, BEYOND_ALIGNED, IN_SCOPE, Device, Kind, Located, Viewed, places, span
 
 _NUMBERS = "?biufc"  # what cupy has dtypes for, as NumPy names their kinds
 _DEFAULT_STREAM = 1  # how the interface writes CUDA's default stream; cupy and torch write 0
@@ -51,7 +51,7 @@ class CupyKind(Located["cupy.ndarray"]):
         strides = None if array.flags.c_contiguous else array.strides
         return Spec(array.shape, array.dtype, Memory.CUDA, strides, is_aligned)
 
-    def scope(self, array: cupy.ndarray) -> AbstractContextManager[object] | None:
+    def scope(self, array: cupy.ndarray) -> AbstractContextManager[object]:
         return on_device(array.data.device_id)
 
     def placed(self, like: cupy.ndarray) -> Device[cupy.ndarray]:
@@ -114,12 +114,12 @@ class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):
     def given_back(self, values: cupy.ndarray, like: OnCard) -> object:
         return values
 
-    def scope(self, array: OnCard) -> AbstractContextManager[object] | None:
+    def scope(self, array: OnCard) -> AbstractContextManager[object]:
         seen = array.__cuda_array_interface__
         device, stream = device_of(seen["data"][0], seen["shape"]), seen.get("stream")
         owner = 0 if stream == _DEFAULT_STREAM else stream
         if cupy.cuda.runtime.getDevice() == device and owner in (None, cupy.cuda.get_current_stream().ptr):
-            return None
+            return IN_SCOPE
         return cupy.cuda.Device(device) if owner is None else _in_order_with(device, owner)
 
 
@@ -156,10 +156,10 @@ def device_of(pointer: int | None, shape: Sequence[int]) -> int:
     return runtime.pointerGetAttributes(pointer).device if device_count() > 1 else 0
 
 
-def on_device(device: int) -> AbstractContextManager[object] | None:
-    """Makes a device the current one; None if it is."""
+def on_device(device: int) -> AbstractContextManager[object]:
+    """Makes a device the current one; IN_SCOPE if it is."""
     require_own_process("cuda")
-    return None if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
+    return IN_SCOPE if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
 
 
 @attrs.frozen

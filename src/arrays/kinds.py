@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
 from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar, cast
 
@@ -24,6 +24,7 @@ BEYOND_ALIGNED = ALIGNMENT - 1  # the bits of an address that say whether elemen
 
 A = TypeVar("A")  # a library's arrays
 B = TypeVar("B")  # those as which it is seen
+IN_SCOPE = nullcontext()
 
 
 @attrs.frozen
@@ -81,9 +82,9 @@ class ArrayKind(ABC, Generic[A]):
         """The lazy result of an operation, where arrays are `is_deferred`."""
         raise NotImplementedError
 
-    def scope(self, array: A) -> AbstractContextManager[object] | None:
-        """A context that makes the array's device and stream current; None if they are."""
-        return None
+    def scope(self, array: A) -> AbstractContextManager[object]:
+        """A context that makes the array's device and stream current; IN_SCOPE if they are."""
+        return IN_SCOPE
 
 
 class Located(ArrayKind[A]):

@@ -17,7 +17,7 @@ from ..types.errors import UnsupportedTypeError
 from ..types.libraries import cupy
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, packed_strides
 from .host import NUMPY
-from .kinds import ALIGNMENT, BEYOND_ALIGNED, ArrayKind, Device, Kind, Located, Viewed, places, span
+from .kinds import ALIGNMENT, BEYOND_ALIGNED, IN_SCOPE, ArrayKind, Device, Kind, Located, Viewed, places, span
 
 if TYPE_CHECKING:
     import torch
@@ -130,11 +130,11 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
             tuple(array.shape), dtype, Memory.CUDA, strides, not address & BEYOND_ALIGNED & (dtype.itemsize - 1)
         )
 
-    def scope(self, array: torch.Tensor) -> AbstractContextManager[object] | None:
+    def scope(self, array: torch.Tensor) -> AbstractContextManager[object]:
         device = array.get_device()
         stream = self._stream(device)
         if cupy.cuda.runtime.getDevice() == device and cupy.cuda.get_current_stream().ptr == stream:
-            return None
+            return IN_SCOPE
         from .cuda import on_stream
 
         return on_stream(device, stream)

@@ -168,7 +168,7 @@ class RankArray:
         if self.spec.memory is Where.HOST:
             return Memory()
         device = cast("cupy.ndarray", self.seen).data.device_id
-        return CudaMemory(device, lambda: self.kind.scope(self.array) or cupy.cuda.Device(device))
+        return CudaMemory(device, lambda: self.kind.scope(self.array))
 
     def given_back(self, values: Array) -> object:
         """A result as an array of the caller's library, without a copy."""
