@@ -29,12 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # of --help, for which Python's own parser says nothing from 3.11.3 on
         return 0
     except SystemExit as end:  # of --help too, whose text is not written yet
-        if end.code or not (code := _run(argparse.Namespace(run=lambda _: 0, command=None))):
+        if end.code or not (code := _run(argparse.Namespace(run=_nothing, command=None))):
             raise
         return code
     finally:
         for stream in (sys.stdout, sys.stderr):
             _give_up_unwritten(stream)
+
+
+def _nothing(_: argparse.Namespace) -> int:
+    return 0
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.arrays import cuda
-from gpusort.arrays.kinds import IN_SCOPE, Device, Kind, is_viewed
+from gpusort.arrays.kinds import IN_SCOPE, Device, Kind, Viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import TargetUnavailableError, UnsupportedTypeError
@@ -189,7 +189,7 @@ def test_results_are_of_the_callers_kind_on_its_device(library: str, device: int
         turned = (8, 16, 80)  # bytes from one element to the next along each axis
         empty = where.empty((2, 5, 3), np.dtype(np.int64), None)(), where.empty((2, 5, 3), np.dtype(np.int64), turned)()
         made = [*empty, where.from_host(HOST)]
-        results: list[Any] = [kind.given_back(array, x) if is_viewed(kind) else array for array in made]
+        results: list[Any] = [kind.result(array, x) for array in made]
         np.testing.assert_array_equal(where.to_host(made[2]), HOST)
     assert inside_of(made[1]).strides == turned
     for found, array, dtype in zip(results, made, ("i8", "i8", "f4"), strict=True):
@@ -207,7 +207,7 @@ def test_nothing_goes_through_the_host_or_waits(library: str) -> None:
     fake_cupy.log.clear()
     signature_of(kind, x)
     kind.spec("x", x)
-    if is_viewed(kind):
+    if isinstance(kind, Viewed):
         kind.given_back(kind.view(x), x)
     placed(kind, x)[0].empty((3,), np.dtype(np.int32), None)()
     assert kind.scope(x) is IN_SCOPE

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
-from ..arrays.kinds import Kind, Located, is_viewed
+from ..arrays.kinds import Kind, Located
 from ..arrays.registry import recognised
 from ..operations.base import Operation
 from ..targets.base import Target
@@ -88,7 +88,7 @@ def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y:
     if len(names) != 2:
         return call_with(make, settings, target, (x, y))
     (kind, first), (other, second) = recognised(names[0], x), recognised(names[1], y)
-    if other is not kind or not is_viewed(kind) or not kind.is_host or type(target) is Planning:
+    if other is not kind or not kind.is_host or type(target) is Planning:
         return call_with(make, settings, target, (x, y))
     found = call(make, settings, target, kind.view(first, names[0]), kind.view(second, names[1]))
     return one_or_all(given_back([(kind, first), (kind, second)], as_tuple(found)))
@@ -225,7 +225,7 @@ def _viewed(
     if isinstance(target, Planning):
         target = target.inner([x for _, x in found[: len(found) - (out is not None)]])
     with kind.scope(like):
-        views = [own.view(x, name) if is_viewed(own) else x for name, (own, x) in zip(names, found, strict=False)]
+        views = [own.view(x, name) for name, (own, x) in zip(names, found, strict=False)]
         place = None
         if out is not None:
             found, place = found[:-1], views.pop()

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.kinds import Kind, Located, is_viewed
+from ..arrays.kinds import Kind, Located
 from ..arrays.registry import recognised
 from ..types.deferred import call_signature
 from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
@@ -37,7 +37,7 @@ def given_back(given: Given, results: Sequence[Any]) -> list[object]:
     found: list[object] = []
     for number, x in enumerate(results):
         kind, like = given[number if number < len(given) else 0]
-        found.append(kind.result(x, like) if is_viewed(kind) else x)
+        found.append(kind.result(x, like))
     return found
 
 
@@ -73,14 +73,14 @@ class PreparedCall(Generic[R_co]):
     def viewed_as(self, given: Given, out: object) -> PreparedCall[Any]:
         """The same for arrays of kinds that are viewed as those of this one's."""
         results = given_back(given, self.outs) if out is None else [out]
-        copied = [like for kind, like in given if out is None and is_viewed(kind) and kind.copies]
+        copied = [like for kind, like in given if out is None and kind.copies]
         copied += [made for made, held in zip(results, self.outs, strict=True) if _is_a_copy(made, held)]
         if copied:
             raise UnsupportedTypeError(
                 f"plan: results are written anew by every call, as arrays like {type(copied[0]).__name__} cannot be"
             )
         kinds = [kind for kind, _ in given]
-        return attrs.evolve(self, kinds=kinds, results=results, takes_views=any(map(is_viewed, kinds)))
+        return attrs.evolve(self, kinds=kinds, results=results, takes_views=not all(kind.is_located for kind in kinds))
 
     @overload  # of scalars none has a length
     def __call__(self: PreparedCall[S], *arrays: object) -> S: ...
@@ -94,7 +94,7 @@ class PreparedCall(Generic[R_co]):
             kinds = self.kinds
             self._require_kinds(kinds, arrays)
             with kinds[0].scope(arrays[0]):
-                self._run([kind.view(x) if is_viewed(kind) else x for kind, x in zip(kinds, arrays, strict=True)])
+                self._run([kind.view(x) for kind, x in zip(kinds, arrays, strict=True)])
         else:
             self._run(arrays)
         self.kinds[0].tell_written(self.results)
