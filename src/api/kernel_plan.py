@@ -16,7 +16,7 @@ from ..kernel.launch import Schedule
 from ..operations.base import Operation, Output, Works
 from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
-from ..types.specs import HostArray, Spec, comes_to_host, order_of_axes, overlap, strides_in_order
+from ..types.specs import Spec, comes_to_host, order_of_axes, overlap, strides_in_order
 from .plan import Arrays, Cost, Plan, cost_of, one_or_all, require_fitting, require_same_device, results_of
 from .step_calls import HostCall, StreamCall, law_check
 from .steps import Lines, Way, runs_of, steps_of
@@ -205,11 +205,10 @@ class KernelPlan(Plan):
 
     def _finished(self, outs: list[Any]) -> object:
         """Converts results: to NumPy's scalars on the host; states of several fields on a device to NumPy's arrays."""
-        if self.kind.is_host:
-            return results_of(outs, self.outputs)
-        (output,), device = self.outputs, cast("Device[Any]", self._device)
-        found: HostArray = device.to_host(outs[0]).view(output.dtype).reshape(output.shape)
-        return found[()]
+        if not self.kind.is_host:
+            (output,), device = self.outputs, cast("Device[Any]", self._device)
+            outs = [device.to_host(outs[0]).view(output.dtype).reshape(output.shape)]
+        return results_of(outs, self.outputs)
 
 
 def _in_order_of_strides(

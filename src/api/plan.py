@@ -130,10 +130,12 @@ def one_or_all(outs: Sequence[Any]) -> object:
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
-def results_of(arrays: Sequence[HostArray], outputs: Sequence[Output]) -> object:
-    """The return value: a scalar in place of a 0-d array, where NumPy's function returns one."""
+def results_of(arrays: Sequence[Any], outputs: Sequence[Output]) -> object:
+    """The return value: a scalar in place of a 0-d array of NumPy's, where its function returns one."""
     found = zip(arrays, outputs, strict=True)
-    return one_or_all([x[()] if output.is_scalar and output.shape == () else x for x, output in found])
+    return one_or_all(
+        [x[()] if output.is_scalar and output.shape == () and isinstance(x, np.ndarray) else x for x, output in found]
+    )
 
 
 def plan_for(
@@ -182,8 +184,7 @@ class AnsweredPlan(Plan):
         self.run = self._answered
 
     def _answered(self, *arrays: Any) -> object:
-        outs = self.new_outputs(arrays)
-        return results_of(outs, self.operation.outputs(*self._specs)) if self.kind.is_host else one_or_all(outs)
+        return results_of(self.new_outputs(arrays), self.operation.outputs(*self._specs))
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         require_fitting(self.kind, outs, self.operation.outputs(*self._specs))
