@@ -171,8 +171,11 @@ def test_what_is_copied_is_all_of_the_result(target: str) -> None:
         call(Copied, (0, 1), target, x)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^outputs, or a Copy: expected .* of 16 bytes.* of 12$"):
         call(Copied, (0, -1), target, x)
-    with pytest.raises(gpusort.InvalidArgumentError, match=r"^Copy: expected an array from 0 to 1, found 2$"):
-        call(Copied, (0, 0, 2), target, x)
+    for number in (2, -1):
+        with pytest.raises(
+            gpusort.InvalidArgumentError, match=rf"^Copy: expected an array from 0 to 1, found {number}$"
+        ):
+            call(Copied, (0, 0, number), target, x)
 
 
 @attrs.frozen

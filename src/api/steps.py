@@ -126,7 +126,8 @@ def steps_of(inputs: Sequence[Lines], outs: Sequence[Lines], works: Works, way: 
     ends = [0] * len(rows)  # of what is bound or copied, in bytes
     for work in works:
         for copied in work.copies:
-            _require_array("Copy", max(copied.source, copied.to), rows)
+            _require_array("Copy", copied.source, rows)
+            _require_array("Copy", copied.to, rows)
             source, to = rows[copied.source], rows[copied.to]
             place = to if copied.first is None else to.part(copied.first, *source.spec.shape)
             end = place.offset + source.spec.nbytes
@@ -166,7 +167,7 @@ def steps_of(inputs: Sequence[Lines], outs: Sequence[Lines], works: Works, way: 
 
 def _require_array(of: str, number: int, rows: Sequence[Lines]) -> None:
     """Raises InvalidArgumentError for the number of an array that an operation, a user's, has not."""
-    if number >= len(rows):
+    if not 0 <= number < len(rows):
         raise InvalidArgumentError(f"{of}: expected an array from 0 to {len(rows) - 1}, found {number}")
 
 
