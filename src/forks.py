@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from types import SimpleNamespace
 from typing import cast
 from weakref import WeakSet
 
@@ -53,14 +54,7 @@ class _Abandoned:
         """Does nothing: it cannot be entered."""
 
 
-class _Compiler:
-    """gpusort's own compiler lock, in an attribute of the same name. Without attrs, as every import loads this file."""
-
-    def __init__(self) -> None:
-        self._lock = RLock()
-
-
-_compiler = _Compiler()
+_compiler = SimpleNamespace(**{_LOCK: RLock()})  # gpusort's own lock, in an attribute of the same name as llvmlite's
 _taken: dict[int, list[threading.RLock]] = {}  # locks held for a fork, by the forking thread, from its beginning on
 
 

@@ -19,6 +19,7 @@ from .targets.base import DeviceTimer, HostTarget, Target
 from .targets.registry import choose
 from .targets.registry import target as target_of
 from .targets.registry import targets as all_targets
+from .types.checks import index_of
 from .types.dtypes import key_for
 from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from .types.indices import Placement, SortOrder
@@ -41,8 +42,7 @@ def tune(target: str | Target | None = None, *, largest: int = 1 << 22, report: 
     Takes some minutes on a card, mostly to compile. `largest` is the length of the longest array to try; `report` gets
     a line for each measurement.
     """
-    if not hasattr(largest, "__index__"):
-        raise UnsupportedTypeError(f"largest: expected an int, found {largest!r}")
+    largest = index_of("largest", largest)
     if report is not None and not callable(report):
         raise UnsupportedTypeError(f"report: expected a function or None, found {report!r}")
     if largest < 1 << 12:

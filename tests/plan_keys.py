@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, cast
 
-from gpusort.arrays.kinds import Kind, Located, is_viewed
+from gpusort.arrays.kinds import Kind, Located, Viewed
 
 
 def located(kind: Kind, x: Any) -> tuple[Located[Any], Any]:
     """As what plans work on an array."""
-    return (kind.base, kind.view(x)) if is_viewed(kind) else (cast("Located[Any]", kind), x)
+    return (kind.base, kind.view(x)) if isinstance(kind, Viewed) else (cast("Located[Any]", kind), x)
 
 
 def signature_of(kind: Kind, x: Any) -> Hashable:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
@@ -15,7 +14,7 @@ import pytest
 
 import gpusort
 from gpusort.arrays.host import HOST as HOST_MEMORY
-from gpusort.arrays.kinds import is_viewed
+from gpusort.arrays.kinds import IN_SCOPE, Viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.searches import ArgMin
@@ -122,7 +121,7 @@ def test_arrays_on_the_host_are_seen_where_they_lie(index: Any, memory: int) -> 
     kind, array = recognised("x", x)
     assert array is x
     assert kind.is_host
-    assert is_viewed(kind)
+    assert isinstance(kind, Viewed)
     spec, view = kind.spec("x", x), kind.view(x)
     assert (spec.shape, spec.dtype, spec.memory) == (x.inside.shape, x.inside.dtype, Memory.HOST)
     assert (spec.strides is None) == x.inside.flags.c_contiguous
@@ -140,7 +139,7 @@ def test_layouts_tell_apart_what_plans_depend_on() -> None:
 def test_results_are_taken_over_by_the_arrays_own_library(library: Any, jax: Any) -> None:
     x = library(HOST.copy())
     kind, _ = recognised("x", x)
-    assert is_viewed(kind)
+    assert isinstance(kind, Viewed)
     for shape, dtype in (((2, 5), "i8"), ((), "f4"), ((3, 0), "u1"), ((1 << 22,), "f8")):
         made = HOST_MEMORY.empty(shape, np.dtype(dtype), None)()
         made[...] = 7
@@ -175,10 +174,10 @@ def test_arrays_on_a_card_stay_there(library: Any, device: int, cp: Any, jax: An
     kind, _ = recognised("x", x)
     assert not kind.is_host
     scope = kind.scope(x)
-    assert (scope is None) == (device == 0)
-    with scope or nullcontext():
+    assert (scope is IN_SCOPE) == (device == 0)
+    with scope:
         fake_cupy.log.clear()
-        assert is_viewed(kind)
+        assert isinstance(kind, Viewed)
         seen = kind.view(x)
         assert "stream 1 waits for the shelf" in fake_cupy.log
         assert seen is x.inside
@@ -231,7 +230,7 @@ def test_jaxs_own_arrays(jnp: Any) -> None:
     x = jnp.arange(1000, dtype=jnp.float32)[::-1]
     kind, _ = recognised("x", x)
     assert kind is recognised("x", jnp.ones(3))[0]
-    assert is_viewed(kind)
+    assert isinstance(kind, Viewed)
     view = kind.view(x)
     assert view.ctypes.data == x.unsafe_buffer_pointer()
     made = HOST_MEMORY.empty((1 << 22,), np.dtype("f4"), None)()

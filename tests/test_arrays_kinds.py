@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
@@ -13,7 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.arrays import cuda
-from gpusort.arrays.kinds import Device, Kind, is_viewed
+from gpusort.arrays.kinds import IN_SCOPE, Device, Kind, Viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import TargetUnavailableError, UnsupportedTypeError
@@ -183,14 +182,14 @@ def test_results_are_of_the_callers_kind_on_its_device(library: str, device: int
     kind, _ = recognised("x", x)
     expected = fake_cupy.ndarray if library == "nobody's" else class_of(x)
     scope = kind.scope(x)
-    assert (scope is None) == (device == 0)
-    with scope or nullcontext():
+    assert (scope is IN_SCOPE) == (device == 0)
+    with scope:
         where, _ = placed(kind, x)
         assert where.stream() == 0
         turned = (8, 16, 80)  # bytes from one element to the next along each axis
         empty = where.empty((2, 5, 3), np.dtype(np.int64), None)(), where.empty((2, 5, 3), np.dtype(np.int64), turned)()
         made = [*empty, where.from_host(HOST)]
-        results: list[Any] = [kind.given_back(array, x) if is_viewed(kind) else array for array in made]
+        results: list[Any] = [kind.result(array, x) for array in made]
         np.testing.assert_array_equal(where.to_host(made[2]), HOST)
     assert inside_of(made[1]).strides == turned
     for found, array, dtype in zip(results, made, ("i8", "i8", "f4"), strict=True):
@@ -208,10 +207,10 @@ def test_nothing_goes_through_the_host_or_waits(library: str) -> None:
     fake_cupy.log.clear()
     signature_of(kind, x)
     kind.spec("x", x)
-    if is_viewed(kind):
+    if isinstance(kind, Viewed):
         kind.given_back(kind.view(x), x)
     placed(kind, x)[0].empty((3,), np.dtype(np.int32), None)()
-    assert kind.scope(x) is None
+    assert kind.scope(x) is IN_SCOPE
     assert fake_cupy.log == []
 
 
@@ -221,14 +220,14 @@ def test_nothing_goes_through_the_host_or_waits(library: str) -> None:
 def launch_within(kind: Kind, x: object) -> list[str]:
     """What happens around a launch on an array."""
     fake_cupy.log.clear()
-    with kind.scope(x) or nullcontext():
+    with kind.scope(x):
         fake_cupy.log.append(f"launch on {fake_cupy.module().cuda.get_current_stream().ptr}")
     return fake_cupy.log
 
 
 def fail_within(kind: Kind, x: object) -> None:
     fake_cupy.log.clear()
-    with kind.scope(x) or nullcontext():
+    with kind.scope(x):
         raise ZeroDivisionError
 
 
@@ -239,7 +238,7 @@ def test_torchs_current_stream_is_worked_on(torch: ModuleType) -> None:
     with fake_torch.stream(77):
         assert launch_within(kind, x) == ["launch on 77"]
         with fake_cupy.Stream(77):
-            assert kind.scope(x) is None
+            assert kind.scope(x) is IN_SCOPE
     with fake_cupy.Stream(5):
         assert launch_within(kind, x) == ["launch on 0"]
 

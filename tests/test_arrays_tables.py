@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.arrays.kinds import is_viewed
+from gpusort.arrays.kinds import Viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.searches import ArgMin
@@ -49,7 +49,7 @@ def test_columns_are_read_where_they_lie_and_come_back_as_columns(column: str, d
     kind, array = recognised("x", x)
     assert array is x
     assert kind.is_host
-    assert is_viewed(kind)
+    assert isinstance(kind, Viewed)
     spec, view = kind.spec("x", x), kind.view(x)
     np.testing.assert_array_equal(view, values)
     assert (spec.shape, spec.dtype, spec.memory, spec.strides) == ((70,), values.dtype, Memory.HOST, None)
@@ -82,7 +82,7 @@ def test_signatures_tell_dtypes_apart(column: str) -> None:
 def test_results_of_other_shapes_are_what_the_library_has_for_them(column: str) -> None:
     x = column_of(column, np.arange(5.0))
     kind, _ = recognised("x", x)
-    assert is_viewed(kind)
+    assert isinstance(kind, Viewed)
     total: Any = kind.given_back(np.asarray(10.0), x)
     assert (total.as_py() if column.startswith("pyarrow") else total) == 10
     assert type(total) is (float if column == "polars.Series" else type(total))
@@ -104,7 +104,7 @@ def test_what_is_missing_is_refused_and_nan_is_a_number(column: str) -> None:
     signature_of(kind, full)
     with pytest.raises(InvalidArgumentError, match="found missing elements"):
         signature_of(kind, holed)  # a plan is not to be found for it
-    assert is_viewed(kind)
+    assert isinstance(kind, Viewed)
     nans = column_of(column, np.array([2.0, np.nan, 1.0]))
     np.testing.assert_array_equal(kind.view(nans), [2.0, np.nan, 1.0])
     kind.spec("x", nans)
@@ -116,7 +116,7 @@ def test_nullable_dtypes_of_pandas() -> None:
     for name, dtype in (("Int64", "i8"), ("Float32", "f4"), ("boolean", "?"), ("UInt8", "u1")):
         x = pandas.Series([1, 0, 1], dtype=name, name="b")
         assert kind.spec("x", x).dtype == np.dtype(dtype)
-        assert is_viewed(kind)
+        assert isinstance(kind, Viewed)
         found: Any = kind.given_back(np.sort(kind.view(x)), x)
         assert (found.dtype, found.name, found.tolist()) == (x.dtype, "b", [0, 1, 1])
         holed = pandas.Series([1, None, 1], dtype=name)
@@ -263,7 +263,7 @@ def test_chunks_are_put_together(length: int) -> None:
         pieces = polars.concat([polars.Series("a", part) for part in parts], rechunk=False)
         for x in (chunked, pieces, pandas.Series(pandas.arrays.ArrowExtensionArray(chunked))):
             kind, _ = recognised("x", x)
-            assert is_viewed(kind)
+            assert isinstance(kind, Viewed)
             np.testing.assert_array_equal(kind.view(x), values)
 
 

@@ -297,6 +297,15 @@ def test_states_of_several_fields_come_as_numpys(library: str, axis: int) -> Non
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("size", [0, 20])
+def test_one_state_of_several_fields_is_numpys_scalar(library: str, size: int) -> None:
+    host, monoid = sample("u4", size), ArgMin(gpusort.key_for("u4"))
+    found, expected = cast(Any, gpusort.reduce)(on_card(library, host), monoid), gpusort.reduce(host, monoid)
+    assert type(found) is type(expected) is np.void
+    assert found == expected
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_elements_that_lie_between_words_are_moved_by_bytes(library: str) -> None:
     host = sample("f4", 40)
     held = fake_cupy.on_card(np.concatenate([np.zeros(1, "u1"), host.view("u1")]))

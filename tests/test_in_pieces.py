@@ -40,20 +40,22 @@ class OnHost(Desk):
         self.fails_at = -1
         self.counts = [0] * SLOTS
 
-    def upload(self, slot: int, piece: Piece) -> None:
+    def upload(self, piece: Piece, slot: int) -> Piece:
         whole, (later,) = np.concatenate(piece.given[0]), piece.left
         self.given[slot][: whole.size] = whole
         self.counts[slot] = whole.size
         later.view(np.uint8)[...] = 0
+        return piece
 
-    def work(self, slot: int, piece: Piece) -> None:
+    def work(self, _: int, piece: Piece, slot: int) -> Piece:
         self.pieces += 1
         if self.pieces == self.fails_at:
             raise RuntimeError("the device stopped working")
         given = self.given[slot][: self.counts[slot]]
         self.sorted[slot][: given.size] = gpusort.sort(given, descending=self.descending, stable=self.stable)
+        return piece
 
-    def download(self, slot: int, piece: Piece) -> None:
+    def download(self, _: int, piece: Piece, slot: int) -> None:
         (elements,) = piece.left
         elements[...] = self.sorted[slot][: elements.size]
 
@@ -123,16 +125,18 @@ class PairsOnHost(Desk):
         self.given: dict[int, list[Sample]] = {}
         self.made: dict[int, list[Sample]] = {}
 
-    def upload(self, slot: int, piece: Piece) -> None:
+    def upload(self, piece: Piece, slot: int) -> Piece:
         self.given[slot] = [np.concatenate(parts) for parts in piece.given]
+        return piece
 
-    def work(self, slot: int, piece: Piece) -> None:
+    def work(self, _: int, piece: Piece, slot: int) -> Piece:
         keys, *others = self.given[slot]
         order = np.argsort(keys, kind="stable")
         columns = [others[0] + np.arange(keys.size)] if others[0].size == 1 else others
         self.made[slot] = [column[order] for column in (keys, *columns)]
+        return piece
 
-    def download(self, slot: int, piece: Piece) -> None:
+    def download(self, _: int, piece: Piece, slot: int) -> None:
         for column, wanted in zip(self.made[slot][-len(piece.left) :], piece.left, strict=True):
             wanted[...] = column
 

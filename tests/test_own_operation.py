@@ -171,8 +171,11 @@ def test_what_is_copied_is_all_of_the_result(target: str) -> None:
         call(Copied, (0, 1), target, x)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^outputs, or a Copy: expected .* of 16 bytes.* of 12$"):
         call(Copied, (0, -1), target, x)
-    with pytest.raises(gpusort.InvalidArgumentError, match=r"^Copy: expected an array from 0 to 1, found 2$"):
-        call(Copied, (0, 0, 2), target, x)
+    for number in (2, -1, 0):
+        with pytest.raises(
+            gpusort.InvalidArgumentError, match=rf"^Copy: expected an array to write from 1 to 1, found {number}$"
+        ):
+            call(Copied, (0, 0, number), target, x)
 
 
 @attrs.frozen
@@ -194,8 +197,11 @@ def test_mistakes_that_no_type_checker_finds_are_told(target: str) -> None:
         gpusort.InvalidArgumentError, match=r"^parts: expected one for each .*, source, target; found source, result$"
     ):
         call(Misnamed, (1, "result"), target, x)
-    with pytest.raises(gpusort.InvalidArgumentError, match=r"^Part: expected an array from 0 to 1, found 2$"):
-        call(Misnamed, (1, "target", 2), target, x)
+    for number in (2, 0):
+        with pytest.raises(
+            gpusort.InvalidArgumentError, match=rf"^Part: expected an array to write from 1 to 1, found {number}$"
+        ):
+            call(Misnamed, (1, "target", number), target, x)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^arrays: expected x, found 2 of them$"):
         call_with(LowMedian, (1,), target, (x, x))
 

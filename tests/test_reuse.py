@@ -29,9 +29,11 @@ DOUBLE = np.dtype(np.float64)
 @pytest.fixture(autouse=True)
 def nothing_kept() -> Iterator[None]:
     gc.collect()
-    reuse.forget()
+    reuse.KEPT.clear()
+    reuse.LARGE.clear()
     yield
-    reuse.forget()
+    reuse.KEPT.clear()
+    reuse.LARGE.clear()
 
 
 def test_memory_comes_back_when_the_array_goes() -> None:

@@ -30,10 +30,12 @@ Result = np.ndarray[Any, np.dtype[np.float64]]
 @pytest.fixture(autouse=True)
 def short_ones_are_kept_too(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     gc.collect()
-    reuse.forget()
+    reuse.KEPT.clear()
+    reuse.LARGE.clear()
     monkeypatch.setattr(reuse, "_LEAST", 1 << 10)
     yield
-    reuse.forget()
+    reuse.KEPT.clear()
+    reuse.LARGE.clear()
 
 
 def new(nbytes: int = BYTES) -> Result:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 import attrs
 import numpy as np
@@ -27,7 +28,7 @@ from gpusort.targets.cpu.host import tuning as cpu_tuning
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.tuning import forget_tuning, tune
 from gpusort.types.dtypes import key_for
-from gpusort.types.errors import CapabilityError, InvalidArgumentError
+from gpusort.types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.params import RadixPolicy
 
 WANTED = Radix(RadixPolicy(8, 384, 14, 32))
@@ -93,7 +94,7 @@ def test_the_quickest_is_taken_kept_and_forgotten(tmp_path: Path) -> None:
 
 def test_what_does_not_sort_is_never_taken() -> None:
     before = sorts_of("u4", 1 << 14)
-    tune(Timed(lies=True), largest=1 << 14, report=None)
+    tune(Timed(lies=True), largest=cast(int, np.int64(1 << 14)), report=None)  # NumPy's ints have no bit_length
     assert sorts_of("u4", 1 << 14) == before
 
 
@@ -217,6 +218,8 @@ def test_numpy_alone_is_what_the_cpus_thresholds_are_measured_against(monkeypatc
 def test_wrong_uses() -> None:
     with pytest.raises(InvalidArgumentError, match="largest: expected a length of at least 4096, found 7"):
         tune("cpu", largest=7)
+    with pytest.raises(UnsupportedTypeError, match="largest: expected an int, found array"):
+        tune("cpu", largest=cast(int, np.array([4096, 5000])))
     with pytest.raises(CapabilityError, match="'simulator' has no clock"):
         tune("simulator")
 

@@ -21,7 +21,7 @@ from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.scan import scan_rows
 from gpusort.arrays.registry import recognised
-from gpusort.arrays.webgpu import forget
+from gpusort.arrays.webgpu import KEPT
 from gpusort.kernel.launch import Buffer, Role, Schedule
 from gpusort.targets.recording import recording_into
 from gpusort.targets.registry import choose
@@ -162,7 +162,7 @@ def test_a_device_that_is_lost_is_told_of_by_every_call() -> None:
     or_skip(choose, "wgsl", Memory.HOST)
     host, device = sample("f4", 9), opened({})
     x = webgpu.asarray(host, device)
-    forget()
+    KEPT.clear()
     device.destroy()
     for call in (
         lambda: sort(x), lambda: sum_of(x), lambda: sort_inplace(x), x.to_numpy, lambda: asyncio.run(x.fetch()),
@@ -179,7 +179,7 @@ def test_devices_that_a_caller_has_let_go_of_are_closed() -> None:
         device = opened({})
         seen.append(weakref.ref(device))
         assert sort(webgpu.asarray([3, 1, 2], device)).to_numpy().tolist() == [1, 2, 3]
-    forget()
+    KEPT.clear()
     gc.collect()
     assert sum(device() is not None for device in seen) <= 8
 
@@ -200,7 +200,7 @@ def test_a_buffer_that_cannot_be_had(
     device: Any, monkeypatch: pytest.MonkeyPatch, said: str, error: type[GpusortError], words: str
 ) -> None:
     x = webgpu.asarray(sample("f4", 9), device)
-    forget()
+    KEPT.clear()
 
     def refuse(*_: object, **__: object) -> None:
         from gpusort.targets.wgsl.runtime import wgpu
@@ -466,7 +466,7 @@ def test_what_is_awaited_is_what_is_read(device: Any) -> None:
 
 
 def test_results_lie_where_earlier_ones_lay_which_nobody_holds(device: Any) -> None:
-    forget()
+    KEPT.clear()
     host = sample("u4", 500)
     x = webgpu.asarray(host, device)
 
@@ -493,7 +493,7 @@ def test_results_lie_where_earlier_ones_lay_which_nobody_holds(device: Any) -> N
 
 
 def test_results_in_a_callers_encoder_are_no_ones_else(device: Any) -> None:
-    forget()
+    KEPT.clear()
     host = sample("u4", 500)
     x, y = webgpu.asarray(host, device), webgpu.asarray(host[::-1].copy(), device)
     plan = gpusort.plan(cumsum, x)

@@ -29,9 +29,7 @@ def checked_flag(name: str, value: object) -> bool:
     """A flag as a bool. Accepts 0 and 1, as NumPy does; what is merely truthy, such as "no", is refused."""
     if value is True or value is False:
         return value
-    if isinstance(value, np.bool_):
-        return bool(cast(object, value))
-    if isinstance(value, int | np.integer) and value in (0, 1):
+    if isinstance(value, int | np.integer | np.bool_) and value in (0, 1):
         return bool(value == 1)
     raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
 

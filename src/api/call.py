@@ -7,13 +7,12 @@ needs first, and an interrupt that strikes an import can leave the interpreter's
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
-from ..arrays.kinds import Kind, Located, is_viewed
+from ..arrays.kinds import Kind, Located
 from ..arrays.registry import recognised
 from ..operations.base import Operation
 from ..targets.base import Target
@@ -30,7 +29,6 @@ Wherever: TypeAlias = str | Target | Planning
 
 AUTO = "auto"  # the default target; who looks a plan up compares by identity, which no argument of another type breaks
 
-_NO_SCOPE = nullcontext()
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
 _MOST_DEVICES = 8
@@ -90,7 +88,7 @@ def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y:
     if len(names) != 2:
         return call_with(make, settings, target, (x, y))
     (kind, first), (other, second) = recognised(names[0], x), recognised(names[1], y)
-    if other is not kind or not is_viewed(kind) or not kind.is_host or type(target) is Planning:
+    if other is not kind or not kind.is_host or type(target) is Planning:
         return call_with(make, settings, target, (x, y))
     found = call(make, settings, target, kind.view(first, names[0]), kind.view(second, names[1]))
     return one_or_all(given_back([(kind, first), (kind, second)], as_tuple(found)))
@@ -226,8 +224,8 @@ def _viewed(
         return kind.deferred(make(*settings), target, tuple([x for _, x in found]))
     if isinstance(target, Planning):
         target = target.inner([x for _, x in found[: len(found) - (out is not None)]])
-    with kind.scope(like) or _NO_SCOPE:
-        views = [own.view(x, name) if is_viewed(own) else x for name, (own, x) in zip(names, found, strict=False)]
+    with kind.scope(like):
+        views = [own.view(x, name) for name, (own, x) in zip(names, found, strict=False)]
         place = None
         if out is not None:
             found, place = found[:-1], views.pop()

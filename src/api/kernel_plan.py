@@ -4,8 +4,8 @@ each case of aliasing between outputs and inputs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
 from functools import cached_property
+from itertools import count, repeat
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -16,7 +16,7 @@ from ..kernel.launch import Schedule
 from ..operations.base import Operation, Output, Works
 from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
-from ..types.specs import HostArray, Spec, comes_to_host, order_of_axes, overlap, strides_in_order
+from ..types.specs import Spec, comes_to_host, order_of_axes, overlap, strides_in_order
 from .plan import Arrays, Cost, Plan, cost_of, one_or_all, require_fitting, require_same_device, results_of
 from .step_calls import HostCall, StreamCall, law_check
 from .steps import Lines, Way, runs_of, steps_of
@@ -64,7 +64,7 @@ class KernelPlan(Plan):
 
     def _in_scope(self, *arrays: Any) -> object:
         """A call with the arrays' device and stream made current: the first one, and whenever they are not."""
-        with self.kind.scope(arrays[0]) or nullcontext():
+        with self.kind.scope(arrays[0]):
             self.make_ready(arrays)
             return self.run(*arrays)
 
@@ -101,7 +101,7 @@ class KernelPlan(Plan):
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         device = self._device
         if device is None or (stream := device.stream()) is None:
-            with self.kind.scope(arrays[0]) or nullcontext():
+            with self.kind.scope(arrays[0]):
                 self.make_ready(arrays)
                 self.into(arrays, outs)
             return
@@ -118,9 +118,7 @@ class KernelPlan(Plan):
         call([*map(handle, arrays), *map(handle, outs)], stream)
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
-        with self.kind.scope(arrays[0]) or nullcontext():
-            self.make_ready(arrays)
-            return [make() for make in self._makers]
+        return [make() for make in self._makers]
 
     @cached_property
     def device_bytes(self) -> int:
@@ -129,7 +127,8 @@ class KernelPlan(Plan):
 
     def cost(self) -> Cost:
         if self._new is not None:
-            return cost_of(self._new.schedules, self._new.scratch_bytes if not self.kind.is_host else None)
+            own = self._new.scratch_bytes if isinstance(self._new, StreamCall) else None
+            return cost_of(self._new.schedules, own)
         return cost_of(self._schedules)
 
     def make_ready(self, arrays: Arrays) -> None:
@@ -138,11 +137,11 @@ class KernelPlan(Plan):
         device = self.kind.placed(arrays[0])
         require_same_device(device, self.operation.names, arrays)
         origins = [device.address(array) % device.alignment for array in arrays]
-        given = enumerate(zip(self.specs, origins, strict=True))
-        axes, order = self.operation.axes, self._axes
-        self._inputs = tuple(Lines.of(n, spec, axes(spec), origin, order) for n, (spec, origin) in given)
+        rows = map(self.operation.axes, self.specs)
+        self._inputs = tuple(map(Lines.of, count(), self.specs, rows, origins, repeat(self._axes)))
         results: list[Spec] = []
-        for x, order in zip(self.outputs, map(self._order, self.outputs), strict=True):
+        for x in self.outputs:
+            order = self._order(x)
             strides = None if order is None else strides_in_order(x.shape, x.dtype.itemsize, order)
             results.append(Spec(x.shape, x.dtype, self.specs[0].memory, strides))
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
@@ -153,7 +152,7 @@ class KernelPlan(Plan):
 
     def _held(self, spec: Spec) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
         """Shape and dtype of the array that holds an output: bytes on a device, if it comes from there to the host."""
-        if self.kind.is_host or not comes_to_host(spec.dtype, self.specs):
+        if not comes_to_host(spec.dtype, self.specs):
             return spec.shape, spec.dtype
         return (spec.nbytes,), _BYTE
 
@@ -180,10 +179,8 @@ class KernelPlan(Plan):
 
     def _lines(self, results: Sequence[Spec], origins: Sequence[int]) -> tuple[Lines, ...]:
         """Outputs, with the axes of a row last."""
-        lines = enumerate(
-            zip(results, self._row_axes, origins, map(self._order, self.outputs), strict=True), len(self.specs)
-        )
-        return tuple(Lines.of(number, *line) for number, line in lines)
+        orders = map(self._order, self.outputs)
+        return tuple(map(Lines.of, count(len(self.specs)), results, self._row_axes, origins, orders))
 
     def _call(self, device: Device[Any], outs: Sequence[Lines], way: Way) -> Call:
         works = self._works_in_place if way is Way.IN_PLACE else self._works
@@ -208,11 +205,10 @@ class KernelPlan(Plan):
 
     def _finished(self, outs: list[Any]) -> object:
         """Converts results: to NumPy's scalars on the host; states of several fields on a device to NumPy's arrays."""
-        if self.kind.is_host:
-            return results_of(outs, self.outputs)
-        (output,), device = self.outputs, cast("Device[Any]", self._device)
-        found: HostArray = device.to_host(outs[0]).view(output.dtype).reshape(output.shape)
-        return found[()]
+        if not self.kind.is_host:
+            (output,), device = self.outputs, cast("Device[Any]", self._device)
+            outs = [device.to_host(outs[0]).view(output.dtype).reshape(output.shape)]
+        return results_of(outs, self.outputs)
 
 
 def _in_order_of_strides(

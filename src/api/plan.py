@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -54,6 +53,7 @@ def cost_of(schedules: Sequence[Schedule], temporary_bytes: int | None = None) -
 class Plan(ABC):
     """A call made ready. Thread-safe, unless it keeps its scratch."""
 
+    kind: Located[Any]
     operation: Operation
     run: Callable[..., object]  # allocates and returns the outputs: one array, or a tuple of several
     # `into` for one short array without any checks before it; see Native in targets/base.py
@@ -63,9 +63,12 @@ class Plan(ABC):
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         """Writes the outputs to given arrays, which may be inputs or overlap with them."""
 
-    @abstractmethod
     def new_outputs(self, arrays: Arrays) -> list[Any]:
-        """Uninitialised arrays for the outputs."""
+        """Uninitialised arrays for the outputs, once it is ready: here the host's, of which those that are `is_like`
+        take the order of axes of the first input."""
+        x, outputs = arrays[0], self.operation.outputs(*specs_of(self.kind, self.operation, arrays))
+        like = strides_in_order(x.shape, x.itemsize, order_of_axes(x.shape, x.strides))
+        return [HOST.empty(output.shape, output.dtype, like if output.is_like else None)() for output in outputs]
 
     def make_ready(self, arrays: Arrays) -> None:
         """Compiles kernels and allocates what the plan keeps."""
@@ -127,10 +130,12 @@ def one_or_all(outs: Sequence[Any]) -> object:
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
-def results_of(arrays: Sequence[HostArray], outputs: Sequence[Output]) -> object:
-    """The return value: a scalar in place of a 0-d array, where NumPy's function returns one."""
+def results_of(arrays: Sequence[Any], outputs: Sequence[Output]) -> object:
+    """The return value: a scalar in place of a 0-d array of NumPy's, where its function returns one."""
     found = zip(arrays, outputs, strict=True)
-    return one_or_all([x[()] if output.is_scalar and output.shape == () else x for x, output in found])
+    return one_or_all(
+        [x[()] if output.is_scalar and output.shape == () and isinstance(x, np.ndarray) else x for x, output in found]
+    )
 
 
 def plan_for(
@@ -179,8 +184,7 @@ class AnsweredPlan(Plan):
         self.run = self._answered
 
     def _answered(self, *arrays: Any) -> object:
-        outs = self.new_outputs(arrays)
-        return results_of(outs, self.operation.outputs(*self._specs)) if self.kind.is_host else one_or_all(outs)
+        return results_of(self.new_outputs(arrays), self.operation.outputs(*self._specs))
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:
         require_fitting(self.kind, outs, self.operation.outputs(*self._specs))
@@ -189,7 +193,7 @@ class AnsweredPlan(Plan):
                 out[...] = found
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
-        with self.kind.scope(arrays[0]) or nullcontext():
+        with self.kind.scope(arrays[0]):
             device, found = self.kind.placed(arrays[0]), self.operation.answer(*self._specs)
             require_same_device(device, self.operation.names, arrays)
             return [x if comes_to_host(x.dtype, self._specs) else device.from_host(x) for x in found or ()]
@@ -282,18 +286,6 @@ class HostPlan(Plan):
         else:
             for out, values in zip(outs, as_tuple(self._run(*arrays)), strict=True):
                 out[...] = values
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        plan = self._plan(arrays)
-        if plan is not None:
-            return plan.new_outputs(arrays)
-        return new_host_arrays(self.operation.outputs(*specs_of(self.kind, self.operation, arrays)), arrays[0])
-
-
-def new_host_arrays(outputs: Sequence[Output], x: HostArray) -> list[Any]:
-    """Uninitialised arrays for results; outputs that are `is_like` take the axis order of `x`."""
-    like = strides_in_order(x.shape, x.itemsize, order_of_axes(x.shape, x.strides))
-    return [HOST.empty(output.shape, output.dtype, like if output.is_like else None)() for output in outputs]
 
 
 def overlap_partly(array: HostArray, out: HostArray) -> bool:

@@ -7,7 +7,6 @@ y = call(x)  # nothing is compiled, looked up or allocated; y is the same array 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
-from contextlib import nullcontext
 from functools import partial
 from inspect import Parameter
 from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast, overload
@@ -16,11 +15,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.kinds import Kind, Located, is_viewed
+from ..arrays.kinds import Kind, Located
 from ..arrays.registry import recognised
 from ..types.deferred import call_signature
 from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
-from ..types.specs import Memory, Spec, comes_to_host
+from ..types.specs import Spec, comes_to_host
 from .plan import Cost, Plan, one_or_all, require_all, require_fitting, specs_of
 
 P = ParamSpec("P")
@@ -37,7 +36,7 @@ def given_back(given: Given, results: Sequence[Any]) -> list[object]:
     found: list[object] = []
     for number, x in enumerate(results):
         kind, like = given[number if number < len(given) else 0]
-        found.append(kind.result(x, like) if is_viewed(kind) else x)
+        found.append(kind.result(x, like))
     return found
 
 
@@ -63,24 +62,24 @@ class PreparedCall(Generic[R_co]):
         outputs = plan.operation.outputs(*specs)
         if outs is not None:
             require_fitting(kind, outs, outputs)
-        if specs[0].memory is not Memory.HOST and any(comes_to_host(output.dtype, specs) for output in outputs):
+        if any(comes_to_host(output.dtype, specs) for output in outputs):
             raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
-        with kind.scope(arrays[0]) or nullcontext():
+        with kind.scope(arrays[0]):
             plan.make_ready(arrays)
-        outs = plan.new_outputs(arrays) if outs is None else outs
+            outs = plan.new_outputs(arrays) if outs is None else outs
         return cls(plan, kind, specs, [kind.layout(x) for x in arrays], outs, (kind,) * len(specs), outs)
 
     def viewed_as(self, given: Given, out: object) -> PreparedCall[Any]:
         """The same for arrays of kinds that are viewed as those of this one's."""
         results = given_back(given, self.outs) if out is None else [out]
-        copied = [like for kind, like in given if out is None and is_viewed(kind) and kind.copies]
+        copied = [like for kind, like in given if out is None and kind.copies]
         copied += [made for made, held in zip(results, self.outs, strict=True) if _is_a_copy(made, held)]
         if copied:
             raise UnsupportedTypeError(
                 f"plan: results are written anew by every call, as arrays like {type(copied[0]).__name__} cannot be"
             )
         kinds = [kind for kind, _ in given]
-        return attrs.evolve(self, kinds=kinds, results=results, takes_views=any(map(is_viewed, kinds)))
+        return attrs.evolve(self, kinds=kinds, results=results, takes_views=not all(kind.is_located for kind in kinds))
 
     @overload  # of scalars none has a length
     def __call__(self: PreparedCall[S], *arrays: object) -> S: ...
@@ -93,8 +92,8 @@ class PreparedCall(Generic[R_co]):
         if self.takes_views:
             kinds = self.kinds
             self._require_kinds(kinds, arrays)
-            with kinds[0].scope(arrays[0]) or nullcontext():
-                self._run([kind.view(x) if is_viewed(kind) else x for kind, x in zip(kinds, arrays, strict=True)])
+            with kinds[0].scope(arrays[0]):
+                self._run([kind.view(x) for kind, x in zip(kinds, arrays, strict=True)])
         else:
             self._run(arrays)
         self.kinds[0].tell_written(self.results)

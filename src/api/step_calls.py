@@ -38,8 +38,6 @@ _LOOKED_AT = 12  # elements, by which laws are checked
 class HostCall:
     """The steps of a call, prepared for host arrays."""
 
-    scratch_bytes = 0
-
     def __init__(self, target: Target, device: Device[HostArray], steps: Steps, keeps_scratch: bool) -> None:
         self._makers = [device.empty(made.spec.shape, made.spec.dtype, None) for made in steps.temporaries]
         self._kept = [make() for make in self._makers] if keeps_scratch else None

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import attrs
 
-from ..kernel.launch import Schedule
+from ..kernel.launch import Role, Schedule
 from ..operations.base import Output, Work, Works
 from ..targets.base import given_buffers
 from ..types.dtypes import native
@@ -126,7 +126,8 @@ def steps_of(inputs: Sequence[Lines], outs: Sequence[Lines], works: Works, way: 
     ends = [0] * len(rows)  # of what is bound or copied, in bytes
     for work in works:
         for copied in work.copies:
-            _require_array("Copy", max(copied.source, copied.to), rows)
+            _require_array("Copy", copied.source, rows)
+            _require_array("Copy", copied.to, rows, len(inputs))
             source, to = rows[copied.source], rows[copied.to]
             place = to if copied.first is None else to.part(copied.first, *source.spec.shape)
             end = place.offset + source.spec.nbytes
@@ -138,8 +139,8 @@ def steps_of(inputs: Sequence[Lines], outs: Sequence[Lines], works: Works, way: 
             ends[copied.to] = max(ends[copied.to], end)
         for schedule, slices in runs_of(work):
             taken: list[Lines] = []
-            for number, part in slices:
-                _require_array("Part", number, rows)
+            for buffer, (number, part) in zip(given_buffers(schedule), slices, strict=True):
+                _require_array("Part", number, rows, 0 if buffer.role is Role.INPUT else len(inputs))
                 if work.as_it_lies and number < len(inputs):
                     taken.append(inputs[number])
                     continue
@@ -164,10 +165,12 @@ def steps_of(inputs: Sequence[Lines], outs: Sequence[Lines], works: Works, way: 
     return steps
 
 
-def _require_array(of: str, number: int, rows: Sequence[Lines]) -> None:
-    """Raises InvalidArgumentError for the number of an array that an operation, a user's, has not."""
-    if number >= len(rows):
-        raise InvalidArgumentError(f"{of}: expected an array from 0 to {len(rows) - 1}, found {number}")
+def _require_array(of: str, number: int, rows: Sequence[Lines], least: int = 0) -> None:
+    """Raises InvalidArgumentError for the number of an array that an operation, a user's, has not; or, below `least`,
+    of an input that it would write."""
+    if not least <= number < len(rows):
+        what = "an array to write" if least else "an array"
+        raise InvalidArgumentError(f"{of}: expected {what} from {least} to {len(rows) - 1}, found {number}")
 
 
 def _require_room(buffer: str, nbytes: int, lines: Lines) -> None:

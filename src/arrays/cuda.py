@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, cast
 
 import attrs
 import numpy as np
@@ -21,13 +21,10 @@ from ..forks import require_own_process
 from ..targets.uninterrupted import import_uninterrupted
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
 from ..types.libraries import cupy
-from ..types.specs import DType, HostArray, Memory, Shape, Spec, bounds
-from .kinds import BEYOND_ALIGNED, Device, Kind, Located, Viewed, places, span
-
-A = TypeVar("A")
+from ..types.specs import DType, Memory, Shape, Spec, bounds
+from .kinds import ALIGNMENT, BEYOND_ALIGNED, IN_SCOPE, Device, Kind, Located, Viewed, places, span
 
 _NUMBERS = "?biufc"  # what cupy has dtypes for, as NumPy names their kinds
-_ALIGNMENT = 8  # bytes: a kernel's elements have no more
 _DEFAULT_STREAM = 1  # how the interface writes CUDA's default stream; cupy and torch write 0
 
 
@@ -50,11 +47,11 @@ class CupyKind(Located["cupy.ndarray"]):
         return array.dtype, array.shape, array.strides, memory.device_id, memory.ptr & BEYOND_ALIGNED
 
     def spec(self, name: str, array: cupy.ndarray) -> Spec:
-        is_aligned = not array.data.ptr % min(array.itemsize, _ALIGNMENT)
+        is_aligned = not array.data.ptr % min(array.itemsize, ALIGNMENT)
         strides = None if array.flags.c_contiguous else array.strides
         return Spec(array.shape, array.dtype, Memory.CUDA, strides, is_aligned)
 
-    def scope(self, array: cupy.ndarray) -> AbstractContextManager[object] | None:
+    def scope(self, array: cupy.ndarray) -> AbstractContextManager[object]:
         return on_device(array.data.device_id)
 
     def placed(self, like: cupy.ndarray) -> Device[cupy.ndarray]:
@@ -67,33 +64,16 @@ class CupyKind(Located["cupy.ndarray"]):
             nbytes = math.prod(shape) * dtype.itemsize
             return lambda: cupy.ndarray(shape, dtype, alloc(nbytes), strides)
 
-        def block(nbytes: int) -> tuple[object, int]:
-            memory = alloc(nbytes)
-            return memory, memory.ptr
+        def scratch(sizes: Sequence[int]) -> tuple[object, list[int]]:
+            memory = alloc(span(sizes))  # of cupy's pool, which reuses it in the order of the stream
+            return memory, places(memory.ptr, sizes)
 
-        return on_cuda(
-            lambda: stream().ptr if current() == device else None,
-            attrgetter("data.device_id"),
-            attrgetter("data.ptr"),
-            empty,
-            block,
-            cupy.asarray,
-            lambda array: array.get(),
-        )
-
-
-def on_cuda(
-    stream: Callable[[], int | None], device: Callable[[A], int], address: Callable[[A], int],
-    empty: Callable[[Shape, DType, Shape | None], Callable[[], A]], block: Callable[[int], tuple[object, int]],
-    from_host: Callable[[HostArray], A], to_host: Callable[[A], HostArray],
-) -> Device[A]:  # fmt: skip
-    """A Device whose handles are addresses. Scratch is a block of the library's, reused in stream order."""
-
-    def scratch(sizes: Sequence[int]) -> tuple[object, list[int]]:
-        holder, first = block(span(sizes))
-        return holder, places(first, sizes)
-
-    return Device(stream, device, address, address, empty, scratch, from_host, to_host, _ALIGNMENT)
+        address = attrgetter("data.ptr")
+        return Device(
+            stream=lambda: stream().ptr if current() == device else None, device=attrgetter("data.device_id"),
+            handle=address, address=address, empty=empty, scratch=scratch, from_host=cupy.asarray,
+            to_host=lambda array: array.get(), alignment=ALIGNMENT,
+        )  # fmt: skip
 
 
 CUPY = CupyKind()
@@ -134,12 +114,12 @@ class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):
     def given_back(self, values: cupy.ndarray, like: OnCard) -> object:
         return values
 
-    def scope(self, array: OnCard) -> AbstractContextManager[object] | None:
+    def scope(self, array: OnCard) -> AbstractContextManager[object]:
         seen = array.__cuda_array_interface__
         device, stream = device_of(seen["data"][0], seen["shape"]), seen.get("stream")
         owner = 0 if stream == _DEFAULT_STREAM else stream
         if cupy.cuda.runtime.getDevice() == device and owner in (None, cupy.cuda.get_current_stream().ptr):
-            return None
+            return IN_SCOPE
         return cupy.cuda.Device(device) if owner is None else _in_order_with(device, owner)
 
 
@@ -176,10 +156,10 @@ def device_of(pointer: int | None, shape: Sequence[int]) -> int:
     return runtime.pointerGetAttributes(pointer).device if device_count() > 1 else 0
 
 
-def on_device(device: int) -> AbstractContextManager[object] | None:
-    """Makes a device the current one; None if it is."""
+def on_device(device: int) -> AbstractContextManager[object]:
+    """Makes a device the current one; IN_SCOPE if it is."""
     require_own_process("cuda")
-    return None if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
+    return IN_SCOPE if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
 
 
 @attrs.frozen

@@ -16,7 +16,7 @@ from ..targets.uninterrupted import run_uninterrupted
 from ..types.errors import UnsupportedTypeError
 from ..types.libraries import cupy
 from .host import NUMPY, USERS
-from .kinds import Kind, Located, Viewed
+from .kinds import IN_SCOPE, Kind, Located, Viewed
 
 Handover = Callable[[object], object]  # a library's from_dlpack
 
@@ -41,9 +41,9 @@ class DLPackKind(Viewed[Any, Any]):
     def given_back(self, values: Any, like: Any) -> object:
         return _handover_to(cast(Hashable, type(like)))(np.asarray(values) if self.is_host else values)
 
-    def scope(self, array: Any) -> AbstractContextManager[object] | None:
+    def scope(self, array: Any) -> AbstractContextManager[object]:
         if self.is_host:
-            return None
+            return IN_SCOPE
         from .cuda import on_device
 
         return on_device(array.__dlpack_device__()[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import cast
 
@@ -67,18 +67,14 @@ def _maker(shape: Shape, dtype: DType, strides: Shape | None) -> Callable[[], Ho
     return lambda: new_array(turned, dtype).transpose(inverse)
 
 
-def _scratch(sizes: Sequence[int]) -> tuple[object, list[HostArray]]:
-    pieces: list[HostArray] = [new_array((size,), np.dtype(np.uint8)) for size in sizes]
-    return pieces, pieces
-
-
 def _itself(array: HostArray) -> HostArray:
     return array
 
 
+# Kernels of the host have scratch of their own.
 HOST: Device[HostArray] = Device(
     stream=lambda: 0, device=lambda _: "host", handle=_itself, address=lambda array: array.ctypes.data, empty=_maker,
-    scratch=_scratch, from_host=_itself, to_host=_itself, alignment=1,
+    scratch=lambda _: ((), []), from_host=_itself, to_host=_itself, alignment=1,
 )  # fmt: skip
 
 

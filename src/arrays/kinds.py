@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
-from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import attrs
 
@@ -19,10 +19,12 @@ from ..types.errors import UnsupportedTypeError
 from ..types.specs import DType, HostArray, Shape, Spec
 
 APART = 256  # bytes from one piece of a device's memory to the next: a multiple of that
-BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
+ALIGNMENT = 8  # bytes, on a CUDA device: a kernel's elements have no more
+BEYOND_ALIGNED = ALIGNMENT - 1  # the bits of an address that say whether elements of every size are aligned
 
 A = TypeVar("A")  # a library's arrays
 B = TypeVar("B")  # those as which it is seen
+IN_SCOPE = nullcontext()
 
 
 @attrs.frozen
@@ -57,12 +59,22 @@ class ArrayKind(ABC, Generic[A]):
     is_host: bool = False
     is_located: bool = False  # asked in every call, as these are found faster than an abstract class is
     is_deferred: bool = False  # lazy, such as dask's: calls make no plan, but another lazy array
+    copies: bool = False  # whether what is given back is another's memory, so that it cannot be written anew
     tells_by_view: bool = True  # whether what the array is seen as is read-only where the array is
     read_only: str = "a read-only one"  # the words of errors for an array that may not be written
 
     @abstractmethod
     def spec(self, name: str, array: A) -> Spec:
         """Shape, dtype, strides and memory. Raises UnsupportedTypeError, with the argument's name, if unsupported."""
+
+    def view(self, array: A, name: str = "x") -> Any:
+        """What plans work on: the array itself, or what it is seen as. Raises UnsupportedTypeError, with the argument's
+        name, if the array is not supported."""
+        return array
+
+    def result(self, values: Any, like: A) -> object:
+        """A result of plans for the caller, whose array `like` is."""
+        return values
 
     def is_read_only(self, array: A) -> bool:
         """Whether it may not be written."""
@@ -80,9 +92,9 @@ class ArrayKind(ABC, Generic[A]):
         """The lazy result of an operation, where arrays are `is_deferred`."""
         raise NotImplementedError
 
-    def scope(self, array: A) -> AbstractContextManager[object] | None:
-        """A context that makes the array's device and stream current; None if they are."""
-        return None
+    def scope(self, array: A) -> AbstractContextManager[object]:
+        """A context that makes the array's device and stream current; IN_SCOPE if they are."""
+        return IN_SCOPE
 
 
 class Located(ArrayKind[A]):
@@ -113,11 +125,10 @@ class Viewed(ArrayKind[A], Generic[A, B]):
     """Arrays that plans use through a zero-copy view as another library's."""
 
     base: Located[B]
-    copies: bool = False  # whether what is given back is another's memory, so that it cannot be written anew
 
     @abstractmethod
     def view(self, array: A, name: str = "x") -> B:
-        """A zero-copy view. Raises UnsupportedTypeError, with the argument's name, if the array is not supported."""
+        """The same array as the other library's."""
 
     def spec(self, name: str, array: A) -> Spec:
         return self.base.spec(name, self.view(array, name))
@@ -130,12 +141,8 @@ class Viewed(ArrayKind[A], Generic[A, B]):
         """Converts a result to this library, zero-copy unless the kind `copies`; `like` is the caller's array."""
 
     def result(self, values: B, like: A) -> object:
-        """The same; but structured arrays stay NumPy's, as no other library has such."""
+        # Structured arrays stay NumPy's, as no other library has such.
         return values if cast(HostArray, values).dtype.names is not None else self.given_back(values, like)
 
 
 Kind: TypeAlias = ArrayKind[Any]
-
-
-def is_viewed(kind: Kind) -> TypeGuard[Viewed[Any, Any]]:
-    return not (kind.is_located or kind.is_deferred)

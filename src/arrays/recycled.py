@@ -33,7 +33,7 @@ class _Block(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     __slots__ = ()
 
 
-_kept, _large = TimedShelf[_Block](2), TimedShelf[_Block](1)
+KEPT, LARGE = TimedShelf[_Block](2), TimedShelf[_Block](1)
 
 
 def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
@@ -44,7 +44,7 @@ def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
     is_large = nbytes > most_bytes()
     if is_large and nbytes > _most_for_a_while():
         return np.empty(shape, dtype)
-    size, shelf = nbytes + _ALIGNMENT, _large if is_large else _kept
+    size, shelf = nbytes + _ALIGNMENT, LARGE if is_large else KEPT
     block = shelf.take(lambda _, kept: size <= kept.size <= 2 * size if _is_whole(kept) else None)
     if block is None:
         if is_large:
@@ -53,7 +53,7 @@ def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
     whole = block.view(np.ndarray)
     weakref.finalize(whole, shelf.put_now, block).atexit = False
     if is_large:
-        _large.lend(whole)
+        LARGE.lend(whole)
     first = -int(block.__array_interface__["data"][0]) % _ALIGNMENT  # ctypes may be gone, at the end of the process
     return whole[first : first + nbytes].view(dtype).reshape(shape)
 
@@ -66,12 +66,6 @@ def most_bytes() -> int:
 def _most_for_a_while() -> int:
     """The same of one that is kept for half a minute."""
     return memory_bytes() // 8 if _COUNTED and not word("GPUSORT_KEEP_BYTES") else 0
-
-
-def forget() -> None:
-    """Releases the recycled blocks."""
-    _kept.clear()
-    _large.clear()
 
 
 def _is_whole(block: _Block) -> bool:

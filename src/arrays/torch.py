@@ -17,7 +17,7 @@ from ..types.errors import UnsupportedTypeError
 from ..types.libraries import cupy
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, packed_strides
 from .host import NUMPY
-from .kinds import BEYOND_ALIGNED, ArrayKind, Device, Kind, Located, Viewed
+from .kinds import ALIGNMENT, BEYOND_ALIGNED, IN_SCOPE, ArrayKind, Device, Kind, Located, Viewed, places, span
 
 if TYPE_CHECKING:
     import torch
@@ -130,18 +130,16 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
             tuple(array.shape), dtype, Memory.CUDA, strides, not address & BEYOND_ALIGNED & (dtype.itemsize - 1)
         )
 
-    def scope(self, array: torch.Tensor) -> AbstractContextManager[object] | None:
+    def scope(self, array: torch.Tensor) -> AbstractContextManager[object]:
         device = array.get_device()
         stream = self._stream(device)
         if cupy.cuda.runtime.getDevice() == device and cupy.cuda.get_current_stream().ptr == stream:
-            return None
+            return IN_SCOPE
         from .cuda import on_stream
 
         return on_stream(device, stream)
 
     def placed(self, like: torch.Tensor) -> Device[torch.Tensor]:
-        from .cuda import on_cuda
-
         place, device, stream, current = like.device, like.get_device(), self._stream, cupy.cuda.runtime.getDevice
         make, byte = self._maker(like), self._of_numpy[np.dtype(np.uint8)]
 
@@ -150,19 +148,17 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
             steps = packed_strides(shape, 1) if strides is None else tuple(stride // size for stride in strides)
             return partial(make, shape, steps, self._of_numpy[dtype])
 
-        def block(nbytes: int) -> tuple[object, int]:
-            memory = make((nbytes,), (1,), byte)
-            return memory, memory.data_ptr()
+        def scratch(sizes: Sequence[int]) -> tuple[object, list[int]]:
+            memory = make((span(sizes),), (1,), byte)
+            return memory, places(memory.data_ptr(), sizes)
 
-        return on_cuda(
-            lambda: stream(device) if current() == device else None,
-            type(like).get_device,
-            type(like).data_ptr,
-            empty,
-            block,
-            lambda array: self._library.as_tensor(cupy.asarray(array), device=place),
-            lambda array: array.cpu().numpy(),
-        )
+        address = type(like).data_ptr
+        return Device(
+            stream=lambda: stream(device) if current() == device else None, device=type(like).get_device,
+            handle=address, address=address, empty=empty, scratch=scratch,
+            from_host=lambda array: self._library.as_tensor(cupy.asarray(array), device=place),
+            to_host=lambda array: array.cpu().numpy(), alignment=ALIGNMENT,
+        )  # fmt: skip
 
     def _maker(self, like: torch.Tensor) -> EmptyStrided:
         """Makes tensors of a shape, strides and dtype on the current device, which is that of another."""

@@ -39,7 +39,7 @@ _BEYOND_BUFFERS = 40  # bits of an address that say where in a buffer
 _COPY_SRC, _COPY_DST, STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these flags
 _USAGE = STORAGE | _COPY_SRC | _COPY_DST
 
-_kept: Shelf[wgpu.GPUDevice, wgpu.GPUBuffer] = Shelf(4)
+KEPT: Shelf[wgpu.GPUDevice, wgpu.GPUBuffer] = Shelf(4)
 
 
 class Held:
@@ -63,7 +63,7 @@ class Held:
 
     def __del__(self) -> None:
         if self._owner is not None:
-            _kept.put(self._owner, self.buffer)
+            KEPT.put(self._owner, self.buffer)
 
 
 def held(buffer: wgpu.GPUBuffer | Held) -> Held:
@@ -75,18 +75,13 @@ def new_buffer(device: wgpu.GPUDevice, size: int) -> Held:
     """An uninitialised buffer of `size` bytes, recycled or new."""
     if size > most_bytes():
         return Held(_created(device, size))
-    found = _kept.take(lambda owner, kept: owner is device and kept.size == size)
+    found = KEPT.take(lambda owner, kept: owner is device and kept.size == size)
     return Held(found or _created(device, size), device)
 
 
 def _created(device: wgpu.GPUDevice, size: int) -> wgpu.GPUBuffer:
     with wgpu_errors(f"a buffer of {size} bytes"):
         return device.create_buffer(size=size, usage=_USAGE)
-
-
-def forget() -> None:
-    """Releases the recycled buffers."""
-    _kept.clear()
 
 
 @attrs.frozen(eq=False)

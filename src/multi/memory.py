@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias, cast
 import attrs
 import numpy as np
 
-from ..arrays.kinds import Kind, is_viewed
+from ..arrays.kinds import Kind
 from ..arrays.registry import recognised
 from ..external.cuts import Array
 from ..targets.base import Target
@@ -155,11 +155,10 @@ class RankArray:
     @property
     def seen(self) -> Array:
         """The same memory as a NumPy or cupy array."""
-        if is_viewed(self.kind):
-            return cast(Array, self.kind.view(self.array))
+        seen = self.kind.view(self.array)
+        if self.spec.memory is Where.HOST or isinstance(seen, cupy.ndarray):
+            return cast(Array, seen)
         # A copy of cupy's asarray would be on the current device.
-        if self.spec.memory is Where.HOST or isinstance(self.array, cupy.ndarray):
-            return cast(Array, self.array)
         with cupy.cuda.Device(self.array.get_device()):
             return cast(Array, cupy.asarray(self.array))
 
@@ -168,15 +167,13 @@ class RankArray:
         if self.spec.memory is Where.HOST:
             return Memory()
         device = cast("cupy.ndarray", self.seen).data.device_id
-        return CudaMemory(device, lambda: self.kind.scope(self.array) or cupy.cuda.Device(device))
+        return CudaMemory(device, lambda: self.kind.scope(self.array))
 
     def given_back(self, values: Array) -> object:
         """A result as an array of the caller's library, without a copy."""
-        if is_viewed(self.kind):
-            return self.kind.given_back(values, self.array)
         if self.spec.memory is Where.CUDA and type(self.array).__module__.split(".")[0] == "torch":
             return cast(Any, sys.modules["torch"]).as_tensor(values, device=self.array.device)
-        return values
+        return self.kind.result(values, self.array)
 
 
 def rank_arrays(name: str, parts: Sequence[object]) -> list[RankArray]:

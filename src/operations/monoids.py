@@ -98,7 +98,7 @@ class ByMonoid(OverMonoid):
 
         return AsItIs(self.of.state)
 
-    def state(self, given: Spec) -> DType:
+    def result(self, given: Spec) -> DType:
         """The dtype of states; raises UnsupportedTypeError if the monoid does not read the array, or has none."""
         reader = type(self.of).__name__
         require_readable("x", given, self.of.element, reader)

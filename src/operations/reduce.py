@@ -221,7 +221,7 @@ class Fold(ByMonoid, Reduction):
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
-        return (Output(self.shape(x), self.state(x), (), is_scalar=True),)
+        return (Output(self.shape(x), self.result(x), (), is_scalar=True),)
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         (x,) = given

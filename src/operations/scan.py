@@ -121,9 +121,6 @@ class Scan(ByMonoid, Scanning):
             return Cumsum(self.axis, self.kind, from_zero=x.dtype.kind == "f")
         return self
 
-    def result(self, given: Spec) -> DType:
-        return self.state(given)
-
 
 @attrs.frozen
 class Cumsum(Scanning):

@@ -72,7 +72,8 @@ class Spec:
 def comes_to_host(dtype: DType, given: Iterable[Spec]) -> bool:
     """Whether results of a dtype are copied to the host from arrays on a device: states of several fields, of which
     that library has no arrays, unless it gave such."""
-    return dtype.names is not None and all(spec.dtype.names is None for spec in given)
+    is_known = any(spec.memory is Memory.HOST or spec.dtype.names is not None for spec in given)
+    return dtype.names is not None and not is_known
 
 
 def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Any, Self, TypeAlias
 
 import attrs
@@ -47,15 +47,9 @@ class Task:
         outputs, works = operation.outputs(*specs), operation.works(specs, target.info)
         results = [Spec(output.shape, output.dtype) for output in outputs]
         lie = any(work.as_it_lies for work in works)
-        steps = steps_of(
-            [Lines.of(number, spec, operation.axes(spec)) for number, spec in enumerate(specs)],
-            [
-                Lines.of(number, spec, () if lie else output.axes)
-                for number, (spec, output) in enumerate(zip(results, outputs, strict=True), len(specs))
-            ],
-            works,
-            Way.APART,
-        )
+        inputs = [*map(Lines.of, count(), specs, map(operation.axes, specs))]
+        outs = [*map(Lines.of, count(len(specs)), results, [() if lie else output.axes for output in outputs])]
+        steps = steps_of(inputs, outs, works, Way.APART)
         return cls(steps, tuple([x.nbytes for x in specs]), tuple([x.nbytes for x in results]))
 
     @property
@@ -80,8 +74,8 @@ def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Sp
 
 
 class Desk:
-    """Device memory laid out for pieces: double-buffered input and output slots, resident arrays, scratch. `upload`,
-    `work` and `download` are called from different threads at the same time."""
+    """Device memory laid out for pieces: double-buffered input and output slots, resident arrays, scratch. Uploads,
+    work and downloads are done by different threads at the same time."""
 
     def __init__(self, way: InPieces, room: Room) -> None:
         self._target, self._room = way.target, room
@@ -92,15 +86,23 @@ class Desk:
         self._stays, self._scratch = places(starts[-2], way.stays), starts[-1]
         self._uploads: list[object] = [None] * SLOTS  # of each slot, what its work waits for
 
-    def upload(self, slot: int, piece: Piece) -> None:
+    def send(self, pieces: Iterable[Piece], count: int) -> None:
+        """Streams so many pieces through the device, in order. They are made in a thread of their own, each while the
+        one before is on its way."""
+        made = closing(ahead(iter(pieces)))
+        with made as found, made:  # closed twice, as an interrupt may skip one
+            run_pipeline(range(count), lambda _, slot: self.upload(next(found), slot), self.work, self.download)
+
+    def upload(self, piece: Piece, slot: int) -> Piece:
         """Uploads the inputs. May also touch (overwrite) the host arrays for results, to fault in their pages."""
         copies: list[tuple[int, HostArray]] = []
         for address, parts in zip(places(self._given[slot], piece.task.given), piece.given, strict=True):
             starts = accumulate((part.nbytes for part in parts), initial=address)
             copies += zip(starts, parts, strict=False)
         self._uploads[slot] = self._room.upload(copies, piece.left)
+        return piece
 
-    def work(self, slot: int, piece: Piece) -> None:
+    def work(self, _: int, piece: Piece, slot: int) -> Piece:
         """Runs the task, from the slot's inputs to its results, behind the piece's upload."""
         task = piece.task
         handles = [*places(self._given[slot], task.given), *places(self._left[slot], task.left), *self._stays]
@@ -114,30 +116,11 @@ class Desk:
             call(handles, stream)
 
         self._room.work(run, self._uploads[slot])
+        return piece
 
-    def download(self, slot: int, piece: Piece) -> None:
+    def download(self, _: int, piece: Piece, slot: int) -> None:
         """Downloads the results. Synchronous."""
         self._room.download([*zip(places(self._left[slot], piece.task.left), piece.left, strict=True)])
-
-    def send(self, pieces: Iterable[Piece], count: int) -> None:
-        """Streams so many pieces through the device, in order. They are made in a thread of their own, each while the
-        one before is on its way."""
-
-        def load(number: int, slot: int) -> Piece:
-            piece = next(found)
-            self.upload(slot, piece)
-            return piece
-
-        def work(number: int, piece: Piece, slot: int) -> Piece:
-            self.work(slot, piece)
-            return piece
-
-        def keep(number: int, piece: Piece, slot: int) -> None:
-            self.download(slot, piece)
-
-        made = closing(ahead(iter(pieces)))
-        with made as found, made:  # closed twice, as an interrupt may skip one
-            run_pipeline(range(count), load, work, keep)
 
     def host_memory(self, nbytes: int) -> AbstractContextManager[HostArray]:
         """Uninitialised bytes on the host for what is sent to the device and back."""

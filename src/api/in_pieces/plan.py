@@ -21,7 +21,7 @@ from ...types.dtypes import native
 from ...types.errors import CapabilityError, DeviceMemoryError
 from ...types.specs import HostArray, Spec
 from ..kernel_plan import KernelPlan
-from ..plan import Arrays, Cost, Plan, new_host_arrays, overlap_partly, require_fitting, results_of
+from ..plan import Arrays, Cost, Plan, overlap_partly, require_fitting, results_of
 from .desk import InPieces
 from .parts import candidates_in_pieces, rows_in_pieces, whole_at_once, works_in_pieces
 from .sort import merge_in_pieces, sort_in_pieces
@@ -79,9 +79,6 @@ class PiecesPlan(Plan):
             return
         require_fitting(self.kind, outs, self.operation.outputs(*self.specs))
         self._send(way, arrays, outs)
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        return new_host_arrays(self.operation.outputs(*self.specs), arrays[0])
 
     def make_ready(self, arrays: Arrays) -> None:
         way = self._way(arrays)
