@@ -128,7 +128,7 @@ def select_sampled(
             groups = -(-capacity // policy.ranked)
             yield select_ranked.launch(
                 Grid(rows * groups, rank), left, counts, data, Workgroup(U32, policy.ranked), values, indices,
-                state, params(length, groups, capacity), level, policy,
+                params(length, groups, capacity), level, policy,
             )  # fmt: skip
         else:
             grid, shared = Grid(rows * share, rank), params(length, share, capacity)

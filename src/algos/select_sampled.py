@@ -22,7 +22,6 @@ from .sizes import LARGEST_U32
 D = TypeVar("D")
 
 _ALL = LARGEST_U32  # the rank of a threshold that all elements pass
-_IN_FLIGHT = 8  # loads of an invocation at a time
 
 
 @attrs.frozen
@@ -216,9 +215,9 @@ def select_anew(
 @kernel
 def select_ranked(
     cx: Invocation, candidates: Storage[C], counts: Storage[U32], data: Storage[D], ranks: Workgroup[U32],
-    values: Storage[D], indices: Storage[U64], state: type[C], params: SampleParams, level: int, policy: SampledPolicy,
+    values: Storage[D], indices: Storage[U64], params: SampleParams, level: int, policy: SampledPolicy,
 ) -> None:  # fmt: skip
-    """Writes the first k candidates, sorted by rank: each counts how many precede it, several loads in flight."""
+    """Writes the first k candidates, sorted by rank: each counts how many precede it."""
     row = cx.group_id // params.groups_per_row
     part = cx.group_id - row * params.groups_per_row
     count = counts.atomic_load(2 * row + level)
@@ -229,13 +228,9 @@ def select_ranked(
     cx.barrier()
     if mine < count:
         ranked = candidates[first + mine]
-        before, step = U32(0), cx.group_size // policy.ranked
-        others: Registers[C] = Registers(state, _IN_FLIGHT)
-        for start in dynamic_range(cx.local_id // policy.ranked, count, step * _IN_FLIGHT):
-            for i in dynamic_range(U32(0), U32(_IN_FLIGHT)):
-                others[i] = candidates[first + minimum(start + i * step, count - 1)]
-            for i in dynamic_range(U32(0), U32(_IN_FLIGHT)):
-                before += U32((start + i * step < count) & (others[i] < ranked))
+        before = U32(0)
+        for i in dynamic_range(cx.local_id // policy.ranked, count, cx.group_size // policy.ranked):
+            before += U32(candidates[first + i] < ranked)
         ranks.atomic_add(cx.local_id % policy.ranked, before)
     cx.barrier()
     if cx.local_id < policy.ranked and mine < count:
