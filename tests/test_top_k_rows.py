@@ -106,6 +106,6 @@ def test_lanes_find_as_many_as_each_holds() -> None:
     policies = [found.fitted(key, length, 1, CARD).policy for length in (1, 5, 8, 9, 17, 100)]
     assert [(one.lanes, one.items) for one in policies] == [(1, 1), (1, 8), (1, 8), (2, 8), (4, 8), (4, 8)]
     chosen = {
-        case: type(choose_top_k(CARD, key, *case)) for case in ((1 << 15, 64, 8), (1000, 64, 8), (1 << 15, 64, 9))
+        case: type(choose_top_k(CARD, key, *case)) for case in ((1 << 15, 64, 8), (1000, 64, 8), (1 << 15, 64, 17))
     }
     assert [*chosen.values()] == [SelectByLanes, ArgsortAndTake, ArgsortAndTake]

@@ -20,7 +20,8 @@ from .layout import Layout
 from .rules import RowsRule
 from .select import ArgsortAndTake, Selection
 from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
-from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, SCAN_BY_SUBGROUPS, SCANS, SELECTIONS, SHORT_SCANS, SORTS
+from .table import PAIRS, SELECTIONS, SORTS
+from .table_axes import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, SCAN_BY_SUBGROUPS, SCANS, SHORT_SCANS
 from .tuned import tuned_rules
 
 E = TypeVar("E")

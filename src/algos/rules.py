@@ -15,6 +15,11 @@ from .sorts import SortAlgorithm
 P = TypeVar("P")
 S = TypeVar("S")
 
+SWEEPS = frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS})
+SUBGROUPS = frozenset({Capability.SUBGROUPS})
+NONE: frozenset[Capability] = frozenset()
+ANY = range(1 << 63)
+
 
 @attrs.frozen
 class RowsRule(Generic[S]):
