@@ -17,7 +17,7 @@ import numpy as np
 from .algos.copy import Strided, copy_strided, copy_whole
 from .algos.partition import partition
 from .algos.radix_serial import SerialRadix
-from .algos.radix_sorts import numbered
+from .algos.radix_sorts import numbered, widened
 from .algos.sorts import Bitonic
 from .algos.words import write_elements, write_words
 from .kernel.ir import Space
@@ -89,6 +89,7 @@ def _apart_from_calls(key: ArrayKey) -> Iterator[Launch]:
         copy_strided(key.element, shape, rows, columns),
         copy_strided(key.element, shape, rows, spread),
         numbered(_LENGTH, U32),
+        widened(_LENGTH),
     ):
         yield from schedule.launches
     yield copy_whole(elements, Buffer("copies", key.element, 1, Role.OUTPUT))

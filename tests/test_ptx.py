@@ -22,7 +22,7 @@ from gpusort.algos.copy import take_rows
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
 from gpusort.algos.partition import partition
-from gpusort.algos.radix_sorts import radix_sort
+from gpusort.algos.radix_sorts import radix_sort, widened
 from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
 from gpusort.algos.scan import scan_axis, scan_in_turn, scan_rows
 from gpusort.algos.select import (
@@ -161,7 +161,7 @@ def test_sorts_compile(dtype: str, whole: bool) -> None:
     found = kernels(sorts(dtype))
     assert names_of(found) - {"find_unordered_ties"} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
-        "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep", "widen_places",
+        "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep",
         "radix_rows", "find_cuts", "merge_tiles", "serial_merge", "part_elements", "place_words",
         "place_sorted_part", "bitonic_across", "take_places", "take_elements",
     }  # fmt: skip
@@ -183,6 +183,7 @@ OF_ROWS: dict[str, Callable[[], Schedule]] = {
     "first in lanes": lambda: top_k(key_for("f4"), 3, 100, 8, ASCENDING, SelectByLanes()),
     "short first": lambda: top_k(key_for("i8"), 3, 100, 9, ASCENDING, ArgsortAndTake(INSIDE)),
     "pairs in registers": lambda: BitonicRows(items=2).sort(Batch(key_for("u8"), 3, 100, ASCENDING, value=U64)),
+    "wider indices": lambda: widened(300),
     "short pairs": lambda: INSIDE.sort(Batch(key_for("u8"), 3, 100, ASCENDING, value=U64)),
 }
 
