@@ -152,7 +152,7 @@ class SelectByParts:
 class SelectByLanes:
     """Lanes of a subgroup go through a row, and keep the first in registers: for few of each of many short rows."""
 
-    policy: RowsPolicy = attrs.field(factory=lambda: RowsPolicy(4, 8), validator=instance_of(RowsPolicy))
+    policy: RowsPolicy = attrs.field(factory=lambda: RowsPolicy(2, 8), validator=instance_of(RowsPolicy))
 
     def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectByLanes:
         limits, policy, padded = info.limits, self.policy, power_above(length)
