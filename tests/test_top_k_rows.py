@@ -49,7 +49,8 @@ def can(case: Mapping[str, object]) -> bool:
     """Plain Python takes minutes for long rows, and where many invocations wait for each other; many elements in
     registers compile for seconds by LLVM and WGSL's software driver."""
     target, by, number = str(case["target"]), case["by"], LENGTHS.index(cast(int, case["length"]))
-    lengths = {"python": 0 if by == "workgroup memory" else 3, "cpu": 5, "wgsl": 6 if by == "registers" else 10}.get(target, 10)
+    most = {"python": 0 if by == "workgroup memory" else 3, "cpu": 5, "wgsl": 6 if by == "registers" else 10}
+    lengths = most.get(target, 10)
     return number < lengths and (number < 7 or case["dtype"] in COMPILED)
 
 
