@@ -431,14 +431,20 @@ def test_two_at_once(tmp_path: Path) -> None:
     assert names(tmp_path) == ["source.npy", "target.npy"]
 
 
+def sortable(folder: Path, suffix: str, x: Array) -> tuple[Path, Path, str | None]:
+    """A source, a target and what the source, if it is a table, is sorted by."""
+    source, target = folder / f"source.{suffix}", folder / f"target.{suffix}"
+    if suffix == "npy":  # which the fixture has saved
+        return source, target, None
+    save_table(source, {"x": x[:FEW], "y": x[:FEW]})
+    return source, target, "x"
+
+
 @pytest.mark.parametrize("suffix", ["npy", "parquet"])
 def test_two_at_once_with_scratch_files_in_different_folders(suffix: str, tmp_path: Path, x: Array) -> None:
     """Neither sees the other's lock; both would write to one part."""
-    source, target, other = tmp_path / f"source.{suffix}", tmp_path / f"target.{suffix}", tmp_path / "other"
-    by = None
-    if suffix == "parquet":
-        save_table(source, {"x": x[:FEW], "y": x[:FEW]})
-        by = "x"
+    source, target, by = sortable(tmp_path, suffix, x)
+    other = tmp_path / "other"
     other.mkdir()
     refused: list[str] = []
 
@@ -456,11 +462,8 @@ def test_two_at_once_with_scratch_files_in_different_folders(suffix: str, tmp_pa
 @pytest.mark.parametrize("suffix", ["npy", "parquet"])
 def test_two_at_once_where_one_finds_what_an_earlier_call_left_elsewhere(suffix: str, tmp_path: Path, x: Array) -> None:
     """To which it would take the other's part."""
-    source, target, other = tmp_path / f"source.{suffix}", tmp_path / f"target.{suffix}", tmp_path / "other"
-    by = None
-    if suffix == "parquet":
-        save_table(source, {"x": x[:FEW], "y": x[:FEW]})
-        by = "x"
+    source, target, by = sortable(tmp_path, suffix, x)
+    other = tmp_path / "other"
     other.mkdir()
 
     def fail(progress: gpusort.Progress) -> None:

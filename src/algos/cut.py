@@ -20,6 +20,7 @@ _FEW_ROUNDS = 8  # of loads a lane: rows this short gain nothing from more lanes
 _ALONE = 8  # blocks that one workgroup reads faster than a second launch could combine partial results
 _FEWEST_BLOCKS = 2  # of a share in a scan, for a second launch to pay
 _FEWEST_SHARES = 8  # of a column's, for a second launch, which reads all elements again, to pay
+_ROUNDS = 4  # of workgroups, for which columns are shared; lanes give way to ranks where one round is not full
 _SIZES = (64, 8)  # workgroup sizes with a column for each invocation, where columns are few; each is a kernel
 
 
@@ -148,7 +149,7 @@ class Cut:
         else:
             # Of short elements half a cache line does: as many lanes would be few workgroups.
             least = policy.line // max(itemsize, WORD_BYTES)
-            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups // 4, least)
+            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups // _ROUNDS, least)
             one = cls(Arrangement.GRID, size, lanes, ranks, 1)
         block = one.ranks * items
         blocks = -(-view.length // block)

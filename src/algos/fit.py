@@ -160,6 +160,13 @@ def _fitted_strand(policy: ReducePolicy | ScanPolicy, group_size: int, info: Tar
     return power_below(min(policy.strand, info.limits.subgroup_size)) if are_whole else 1
 
 
+def lanes_within(wished: int, info: TargetInfo) -> int:
+    """The lanes that share a row by shuffles: of those wished as many as a subgroup and a workgroup have, a power of
+    two."""
+    there = info.limits.subgroup_size if Capability.SUBGROUPS in info.capabilities else 1
+    return power_below(min(wished, there, info.limits.group_size))
+
+
 def scans_by_subgroups(group_size: int, info: TargetInfo) -> bool:
     """Whether a workgroup can scan by shuffles: in whole subgroups, or within one."""
     is_within_one = Capability.SUBGROUPS in info.capabilities and group_size <= info.limits.subgroup_size

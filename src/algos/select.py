@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from ..kernel.language import *
-from ..machine import Capability, Limits, TargetInfo
+from ..machine import Limits, TargetInfo
 from ..types.checks import instance_of
 from ..types.elements import WORD_BYTES, bytes_held, dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
@@ -17,7 +17,7 @@ from ..types.params import MOST_ITEMS, BitonicPolicy, FirstParams, RowsPolicy, p
 from .argsort import placed_class
 from .batch import Batch, PairsAlgorithm, looping_grid
 from .candidates import DIGITS, first_of
-from .fit import fitted_network, power_below, scans_by_subgroups
+from .fit import fitted_network, lanes_within, power_below, scans_by_subgroups
 from .select_digits import PICKED, DigitsPolicy, select_by_digits, take_chosen
 from .select_lanes import select_by_lanes
 from .select_long import Plan, select_sampled
@@ -87,18 +87,22 @@ class ArgsortAndTake:
             network=fitted_network(self.network, placed_class(key.word), info.limits),
         )  # fmt: skip
 
+    @property
+    def _taking(self) -> PairsAlgorithm | None:
+        """The sort, if it takes the first itself."""
+        return self.sort if self.sort is not None and self.sort.takes_first else None
+
     def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
         """The rows that fit one schedule within these limits; 0 if one row does not fit."""
-        takes_first = self.sort is not None and self.sort.takes_first
-        scratch = 0 if takes_first else length * bytes_held(placed_class(key.word))
+        scratch = length * bytes_held(placed_class(key.word)) if self._taking is None else 0
         most = rows_within(key, length, k, limits, scratch)
         return min(most, (self.sort or Bitonic(self.network)).most_rows(length, limits.groups))
 
     def schedule(self, key: SortableKey[E, N], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         """See `top_k`; rows * k is at least 1."""
         data, values, indices = known_buffers(key, rows, length, k)
-        if self.sort is not None and self.sort.takes_first:
-            first = self.sort.sort(Batch(RankKey(key), rows, length, order, places=U64, first=k))
+        if self._taking is not None:
+            first = self._taking.sort(Batch(RankKey(key), rows, length, order, places=U64, first=k))
             own: dict[str, Buffer[Any]] = {"data": data, "results": values, "places": indices}
             return Schedule((data, values, indices), tuple(within(first, own, "of_sort")))
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
@@ -155,13 +159,11 @@ class SelectByLanes:
     policy: RowsPolicy = attrs.field(factory=lambda: RowsPolicy(2, 8), validator=instance_of(RowsPolicy))
 
     def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectByLanes:
-        limits, policy, padded = info.limits, self.policy, power_above(length)
-        there = limits.subgroup_size if Capability.SUBGROUPS in info.capabilities else 1
-        items = min(policy.items, padded)
-        lanes = power_below(min(policy.lanes, there, limits.group_size, padded // items))
+        policy, padded = self.policy, power_above(length)
+        items, size = min(policy.items, padded), min(policy.group_size, power_below(info.limits.group_size))
         if k > items:
             raise CapabilityError(f"k: {k} is more than {self} finds")
-        return SelectByLanes(RowsPolicy(lanes, items, min(policy.group_size, power_below(limits.group_size))))
+        return SelectByLanes(RowsPolicy(lanes_within(min(policy.lanes, padded // items), info), items, size))
 
     def most_rows(self, key: SortableKey[E, N], length: int, k: int, limits: Limits, /) -> int:
         policy = self.policy

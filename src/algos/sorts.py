@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 import attrs
 
 from ..kernel.language import *
-from ..machine import Capability, TargetInfo
+from ..machine import TargetInfo
 from ..types.checks import as_int, instance_of, is_bool, power_within, require, within
 from ..types.elements import WORD_BYTES, bytes_held, dtype_of, scalar_of
 from ..types.errors import CapabilityError, UnsupportedTypeError
@@ -19,7 +19,7 @@ from .argsort import bitonic_argsort, placed_class
 from .batch import Batch, PairsAlgorithm
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
-from .fit import digits_in_tile, fitted_network, fitted_radix, has_whole_subgroups, no_radix, power_below
+from .fit import digits_in_tile, fitted_network, fitted_radix, has_whole_subgroups, lanes_within, no_radix, power_below
 from .radix_rows import radix_rows_sort
 from .radix_sorts import most_radix_rows, radix_sort
 from .sizes import countable_rows
@@ -109,9 +109,7 @@ class BitonicRows(PairsAlgorithm):
         # With values, words go with their indices; the values stay in global memory.
         word_bytes = bytes_held(placed_class(cast(Any, key.word)) if value_bytes else key.word)
         limits = info.limits
-        there = limits.subgroup_size if Capability.SUBGROUPS in info.capabilities else 1
-        lanes = power_below(min(self.lanes, there, limits.group_size))
-        most_items = self.most_items
+        lanes, most_items = lanes_within(self.lanes, info), self.most_items
         while True:
             held = limits.workgroup_bytes // (word_bytes * (most_items + 1))  # lanes' blocks, padded by a word
             if held >= lanes:
