@@ -212,6 +212,20 @@ def test_a_planned_call_is_recorded_into_the_callers_graph(library: str) -> None
         call(x[1:])
 
 
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_a_planned_call_is_for_arrays_as_aligned(library: str) -> None:
+    host = sample("i2", 64)
+    x = on_card(library, host)
+    strided = gpusort.plan(gpusort.sort, x[:40:2])  # packed by a copy of several neighbours at a time
+    words = gpusort.plan(gpusort.max, x[:40])
+    for call, other in ((strided, x[1:41:2]), (words, x[1:41])):
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"found int16 .*, 2 bytes behind an aligned address"):
+            call(other)
+    assert int(host_of(words(x[2:42]))) == host[2:42].max()
+    np.testing.assert_array_equal(host_of(gpusort.plan(gpusort.sort, x[:40])(x[1:41])), np.sort(host[1:41]))
+    assert int(host_of(gpusort.plan(gpusort.max, x[1:41])(x[:40]))) == host[:40].max()
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     x, tensor = on_card("cupy", sample("u4", 9)), on_card("torch", sample("u4", 9))
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^out: expected an array of the same kind as x"):

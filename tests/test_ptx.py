@@ -24,6 +24,7 @@ from gpusort.algos.merge import merge
 from gpusort.algos.partition import partition
 from gpusort.algos.radix_sorts import radix_sort, widened
 from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
+from gpusort.algos.reduce_pairs import Reduced
 from gpusort.algos.scan import scan_axis, scan_in_turn, scan_rows
 from gpusort.algos.select import (
     ArgsortAndTake,
@@ -43,6 +44,7 @@ from gpusort.kernel.launch import Launch, Schedule, kind_of
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.dtypes import key_for, number_for
+from gpusort.types.elements import WORD_BYTES
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.finishes import finish_of
 from gpusort.types.indices import Placement, ScanKind, SortOrder
@@ -99,6 +101,11 @@ def reductions(dtype: str, whole: bool) -> Iterator[Schedule]:
     for place, monoid in enumerate((MinMax(key), *monoids)):
         if whole or place % len(GROUPS) in turns(dtype):
             yield reduce_rows(monoid, 1, 5000, policy)
+    if np.dtype(dtype).itemsize < WORD_BYTES:
+        for layout in (Layout.rows(1, 5000), Layout(1, 100, 5000, 0, 5000, 1)):
+            for monoid in (Maximum(key), Sum(number_for(dtype))):
+                of = Reduced(monoid, finish_of(monoid), layout).by_words()
+                yield reduce_axis(of.monoid, of.layout, policy, of.finish)
 
 
 def kernels(schedules: Iterable[Schedule]) -> list[Launch]:

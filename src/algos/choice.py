@@ -108,9 +108,10 @@ _ITEMS_TO_SHARE = 256  # of a shorter row a large workgroup would be idle for th
 
 def choose_axis_reduction(state: object, layout: Layout, info: TargetInfo, itemsize: int = 8) -> ReducePolicy:
     """The policy of a reduction along an axis of a layout, of elements of so many bytes to states of a type."""
+    held = bytes_held(state)
     for rule in AXIS_REDUCTIONS:
-        if rule.matches(info, layout, itemsize):
-            items = min(rule.policy.items, max(1, rule.totals_bytes // bytes_held(state)))
+        if rule.matches(info, layout, itemsize, held):
+            items = min(rule.policy.items, max(1, rule.totals_bytes // held))
             return fitted_reduce(attrs.evolve(rule.policy, items=items), state, info)
     wished = ReducePolicy() if layout.length > _ITEMS_TO_SHARE else ReducePolicy(group_size=8, items=4)
     return fitted_reduce(wished, state, info)

@@ -64,6 +64,17 @@ class Layout:
         axes = ((self.outer, self.outer_stride), (self.length, self.length_stride), (self.inner, self.inner_stride))
         return 1 + sum((size - 1) * stride for size, stride in axes)
 
+    def of_pairs(self, along: str) -> Layout | None:
+        """The layout of pairs of neighbours along an axis; None if its elements are no neighbours, or a pair would have
+        elements of two rows."""
+        sizes = {name: getattr(self, name) for name in ("outer", "length", "inner")}
+        strides = {name: getattr(self, f"{name}_stride") for name in sizes}
+        apart = [stride for name, stride in strides.items() if name != along and sizes[name] > 1]
+        if sizes[along] < 2 or strides.pop(along) != 1 or any(number % 2 for number in (sizes[along], *apart)):
+            return None
+        halves = {f"{name}_stride": stride // 2 for name, stride in strides.items()}
+        return attrs.evolve(self, **{along: sizes[along] // 2}, **halves)
+
     @property
     def row_stride(self) -> int | None:
         """The distance of rows, if this is a batch of rows of contiguous elements; else None."""

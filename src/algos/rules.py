@@ -70,10 +70,12 @@ class PolicyRule(Generic[P]):
     policy: P
     row_bytes: int = 1 << 62  # of a row's elements, at most
     totals_bytes: int = 1 << 20  # bounds `items` by the bytes of an invocation's states: register pressure
+    row_states: int = 1 << 62  # bytes of as many states as a row has elements, at most: what one workgroup combines
 
-    def matches(self, info: TargetInfo, layout: Layout, itemsize: int = 0) -> bool:
+    def matches(self, info: TargetInfo, layout: Layout, itemsize: int = 0, state_bytes: int = 0) -> bool:
         return (
             info.name == self.target
+            and layout.length * state_bytes <= self.row_states
             and layout.length * itemsize <= self.row_bytes
             and self.needs <= info.capabilities
             and self.in_rows in (None, layout.row_stride is not None)

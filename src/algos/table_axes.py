@@ -23,6 +23,13 @@ def _rows_by(strand: int) -> ReducePolicy:
     return attrs.evolve(_ROWS_ON_CARD, strand=strand)
 
 
+# Rows that one workgroup reads in the time of a second launch, 2 us of the card's and 4 of the host's: by its length,
+# and how many rows there are, so that the card is occupied all the same.
+def _at_once(lengths: range, rows: range, group_size: int, items: int, states: int) -> PolicyRule[ReducePolicy]:
+    policy = attrs.evolve(_ROWS_ON_CARD, group_size=group_size, items=items, groups=1)
+    return PolicyRule("cuda", SUBGROUPS, True, lengths, rows, policy, totals_bytes=128, row_states=states)
+
+
 # With enough rows to occupy the card (65,536 lanes), fewer lanes for each row save steps of the reduction, and of short
 # rows no lane is without a load.
 _MORE_ROWS_ON_CARD = _rows_by(16)
@@ -50,6 +57,9 @@ AXIS_REDUCTIONS: tuple[PolicyRule[ReducePolicy], ...] = (
     PolicyRule("cuda", SUBGROUPS, True, range(17, 32), _MANY_COLUMNS, _ROWS_ALONE_ON_CARD, 128, totals_bytes=512),
     PolicyRule("cuda", SUBGROUPS, True, range(32, 64), _MANY_COLUMNS, _rows_by(2), 255, totals_bytes=128),
     PolicyRule("cuda", SUBGROUPS, True, range(64, 128), _MANY_COLUMNS, _rows_by(4), 512, totals_bytes=128),
+    _at_once(range(16_385, 32_769), range(2000), 512, 8, 1 << 18),
+    _at_once(range(32_769, 131_073), range(133), 1024, 16, 1 << 19),
+    _at_once(range(32_769, 131_073), range(133, 300), 512, 4, 1 << 18),
     PolicyRule("cuda", SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
     PolicyRule("cuda", SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
     PolicyRule("cuda", SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, totals_bytes=128),

@@ -136,16 +136,15 @@ class KernelPlan(Plan):
             return
         device = self.kind.placed(arrays[0])
         require_same_device(device, self.operation.names, arrays)
-        origins = [device.address(array) % device.alignment for array in arrays]
         rows = map(self.operation.axes, self.specs)
-        self._inputs = tuple(map(Lines.of, count(), self.specs, rows, origins, repeat(self._axes)))
+        self._inputs = tuple(map(Lines.of, count(), self.specs, rows, repeat(self._axes)))
         results: list[Spec] = []
         for x in self.outputs:
             order = self._order(x)
             strides = None if order is None else strides_in_order(x.shape, x.dtype.itemsize, order)
             results.append(Spec(x.shape, x.dtype, self.specs[0].memory, strides))
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
-        self._outs = self._lines(results, [0] * len(results))
+        self._outs = self._lines(results)
         self._new = self._call(device, self._outs, Way.APART)
         self.run = self._fastest(device, self._new)
         self._device = device
@@ -177,10 +176,10 @@ class KernelPlan(Plan):
         kept = [axis for axis in self._axes if axis not in self.operation.axes(self.specs[0])]
         return tuple(sorted(kept).index(axis) for axis in kept)
 
-    def _lines(self, results: Sequence[Spec], origins: Sequence[int]) -> tuple[Lines, ...]:
+    def _lines(self, results: Sequence[Spec]) -> tuple[Lines, ...]:
         """Outputs, with the axes of a row last."""
         orders = map(self._order, self.outputs)
-        return tuple(map(Lines.of, count(len(self.specs)), results, self._row_axes, origins, orders))
+        return tuple(map(Lines.of, count(len(self.specs)), results, self._row_axes, orders))
 
     def _call(self, device: Device[Any], outs: Sequence[Lines], way: Way) -> Call:
         works = self._works_in_place if way is Way.IN_PLACE else self._works
@@ -196,8 +195,7 @@ class KernelPlan(Plan):
         require_fitting(self.kind, outs, self.outputs)
         require_same_device(device, (self.operation.names[0], *["out"] * len(outs)), (arrays[0], *outs))
         specs = [self.kind.spec("out", out) for out in outs]
-        origins = [device.address(out) % device.alignment for out in outs]
-        lines = self._lines(specs, origins)
+        lines = self._lines(specs)
         is_like = len(self._inputs) == len(lines) == 1 and self._inputs[0].spec == lines[0].spec
         into = _Into(lines, tuple(line.bounds for line in (*self._inputs, *lines)), is_like, {})
         self._ways[known] = into

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Sized
 from functools import partial
 from inspect import Parameter
+from itertools import repeat
 from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 import attrs
@@ -107,7 +108,8 @@ class PreparedCall(Generic[R_co]):
         if not is_known:
             self._require_kinds([self.located] * len(self.kinds), arrays)
             found = specs_of(self.located, self.plan.operation, arrays)
-            if found != self.specs:
+            by_words = repeat(self.plan.operation.reads_words)
+            if found != self.specs or not all(map(_is_as_aligned, found, self.specs, by_words)):
                 wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
                 raise InvalidArgumentError(f"arrays: expected such as were planned for, {wanted}, found {given}")
         self.plan.into(arrays, self.outs)
@@ -149,9 +151,18 @@ def _is_a_copy(made: object, held: Any) -> bool:
     return isinstance(made, np.ndarray) and held.size > 0 and not np.may_share_memory(cast(Any, made), held)
 
 
+def _is_as_aligned(found: Spec, planned: Spec, by_words: bool) -> bool:
+    """Whether an array begins where several neighbours can be read at once if they could be in the one planned for: by
+    copies, and by operations that read words."""
+    if planned.strides is None and planned.is_plain:
+        return found.is_on_words or not (planned.is_on_words and by_words)
+    return found.origin == planned.origin
+
+
 def _told(spec: Spec) -> str:
     lies = "" if spec.strides is None else f" with strides {spec.strides}"
-    return f"{spec.dtype} of shape {spec.shape}{lies}{'' if spec.is_aligned else ', not aligned'}"
+    begins = f", {spec.origin} bytes behind an aligned address" if spec.origin else ""
+    return f"{spec.dtype} of shape {spec.shape}{lies}{begins}{'' if spec.is_aligned else ', not aligned'}"
 
 
 @attrs.define(eq=False, repr=False)

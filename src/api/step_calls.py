@@ -124,15 +124,38 @@ class StreamCall:
         self._sizes = [*needed, self._run.scratch_bytes] if self._run.scratch_bytes else needed
         self.scratch_bytes = sum(self._sizes) + self._run.own_bytes
         self._kept = new_scratch(self._sizes) if keeps_scratch and self._sizes else None
-        self._free: list[tuple[object, list[Any]]] = []  # scratch for the default stream
+        # Until all is on its way scratch is the call's own. What the stream does next may have it: the library gives it
+        # out again in that order. A little is left here for the next call: on the default stream, for others end, and
+        # their numbers come back.
+        self._keeps_little = self._kept is None and self.scratch_bytes <= _LITTLE
+        self._free: list[tuple[object, list[Any]]] = []
         never_released_in_children(self)
 
     @property
     def at_once(self) -> Callable[[tuple[Any, ...], int], None] | None:
-        """The launch function itself, if it takes the arrays as they are and no scratch; else None."""
-        if self._sizes or self._places is not None or not isinstance(self._run, LaunchesAtOnce):
+        """What launches all, if that takes the arrays as they are and no scratch that is kept; else None."""
+        if self._places is not None or self._kept is not None or not isinstance(self._run, LaunchesAtOnce):
             return None
-        return self._run.launch
+        launch, scratch_at, new_scratch, sizes = self._run.launch, self._run.scratch_at, self._new_scratch, self._sizes
+        if not sizes:
+            return launch
+        keeps_little = self._keeps_little
+        free: list[tuple[object, tuple[Any, ...]]] = []
+
+        def launch_with_scratch(handles: tuple[Any, ...], stream: int) -> None:
+            is_kept = keeps_little and not stream
+            try:
+                held = free.pop() if is_kept else None
+            except IndexError:  # there was none yet, or other threads have it
+                held = None
+            if held is None:
+                memory, (first,) = new_scratch(sizes)
+                held = memory, scratch_at(first)
+            launch((*handles, *held[1]), stream)
+            if is_kept:
+                free.append(held)
+
+        return launch_with_scratch
 
     def __call__(self, handles: list[Any], stream: int) -> None:
         held: tuple[object, list[Any]] | None = None
@@ -144,10 +167,7 @@ class StreamCall:
             handles = handles if held is None else [*handles, *held[1]]
             handles = [handles[number] + offset if offset else handles[number] for number, offset in self._places]
         self._run.run_at(handles, scratch, stream)
-        # Until all is on its way it is ours. What the stream does next may have it: the library gives it out again in
-        # that order. A little is left here for the next call: on the default stream, for others end, and their numbers
-        # come back.
-        if held is not None and stream == 0 and self.scratch_bytes <= _LITTLE and self._kept is None:
+        if held is not None and stream == 0 and self._keeps_little:
             self._free.append(held)
 
     def _scratch(self, stream: int) -> tuple[object, list[Any]]:

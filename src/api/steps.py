@@ -57,12 +57,10 @@ class Lines:
     first: int | None = None  # of a part of a packed array: which of the array's elements is its first
 
     @classmethod
-    def of(
-        cls, number: int, spec: Spec, axes: tuple[int, ...], origin: int = 0, order: tuple[int, ...] | None = None
-    ) -> Lines:
+    def of(cls, number: int, spec: Spec, axes: tuple[int, ...], order: tuple[int, ...] | None = None) -> Lines:
         """With the axes of a row last, behind the others in this order."""
         order = (*(axis for axis in order or range(len(spec.shape)) if axis not in axes), *axes)
-        return cls(number, spec.permuted(order), order, origin)
+        return cls(number, spec.permuted(order), order, spec.origin)
 
     def part(self, first: int, count: int) -> Lines:
         """A slice of a packed array, in one dimension, from element `first` on."""

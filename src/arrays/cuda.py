@@ -47,9 +47,10 @@ class CupyKind(Located["cupy.ndarray"]):
         return array.dtype, array.shape, array.strides, memory.device_id, memory.ptr & BEYOND_ALIGNED
 
     def spec(self, name: str, array: cupy.ndarray) -> Spec:
-        is_aligned = not array.data.ptr % min(array.itemsize, ALIGNMENT)
+        origin = array.data.ptr & BEYOND_ALIGNED
+        is_aligned = not origin % min(array.itemsize, ALIGNMENT)
         strides = None if array.flags.c_contiguous else array.strides
-        return Spec(array.shape, array.dtype, Memory.CUDA, strides, is_aligned)
+        return Spec(array.shape, array.dtype, Memory.CUDA, strides, is_aligned, origin)
 
     def scope(self, array: cupy.ndarray) -> AbstractContextManager[object]:
         return on_device(array.data.device_id)

@@ -121,14 +121,12 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
         try:
             if array.dtype not in self._dtypes or array.is_neg():
                 raise RuntimeError("its sign is to be turned yet: call resolve_neg()")
-            is_packed, address = array.is_contiguous(), _address_of(array)
+            is_packed, origin = array.is_contiguous(), _address_of(array) & BEYOND_ALIGNED
         except (TypeError, RuntimeError) as error:  # one that is not dense, or not there
             raise self._refused(name, array, error) from error
         dtype = self._dtypes[array.dtype]
         strides = None if is_packed else tuple(step * dtype.itemsize for step in array.stride())
-        return Spec(
-            tuple(array.shape), dtype, Memory.CUDA, strides, not address & BEYOND_ALIGNED & (dtype.itemsize - 1)
-        )
+        return Spec(tuple(array.shape), dtype, Memory.CUDA, strides, not origin & (dtype.itemsize - 1), origin)
 
     def scope(self, array: torch.Tensor) -> AbstractContextManager[object]:
         device = array.get_device()

@@ -118,7 +118,8 @@ class Array:
     @cached_property
     def spec(self) -> Spec:
         strides = None if lies_packed(self.shape, self.strides, self.itemsize) else self.strides
-        return Spec(self.shape, self.dtype, Memory.WEBGPU, strides, not self.offset % _alignment(self.device))
+        origin = self.offset % _alignment(self.device)
+        return Spec(self.shape, self.dtype, Memory.WEBGPU, strides, not origin, origin)
 
     @cached_property
     def signature(self) -> Hashable:

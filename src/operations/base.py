@@ -116,6 +116,7 @@ class Operation(ABC):
 
     names: ClassVar[tuple[str, ...]] = ("x",)  # of the inputs, as error messages have them
     title: ClassVar[str] = ""  # the public function's name, if it is not that of the class
+    reads_words: ClassVar[bool] = False  # whole ones of short elements, where memory begins with one
     commutes: bool = True  # whether elements of a row may be combined in any order
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
 import numpy as np
@@ -56,6 +56,7 @@ class Reducer(Enum):
 class Reduction(OverMonoid):
     """An operation that reduces each row to one value."""
 
+    reads_words: ClassVar[bool] = True
     axis: int | tuple[int, ...] | None = None
     keepdims: bool = False
 
@@ -68,14 +69,13 @@ class Reduction(OverMonoid):
             return tuple(1 if axis in axes else size for axis, size in sizes)
         return tuple(size for axis, size in sizes if axis not in axes)
 
-    def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
+    def policy_for(self, monoid: Monoid[Any, Any], layout: Layout, info: TargetInfo) -> ReducePolicy:
         from ..algos.choice import choose_axis_reduction
         from ..algos.fit import fitted_reduce
 
-        state = self.monoid(given).state
         if self.policy is not None:
-            return fitted_reduce(cast("ReducePolicy", self.policy), state, info)
-        return choose_axis_reduction(state, layout, info, given.dtype.itemsize)
+            return fitted_reduce(cast("ReducePolicy", self.policy), monoid.state, info)
+        return choose_axis_reduction(monoid.state, layout, info, dtype_of(monoid.element).itemsize)
 
     def in_batches(self, given: Spec, info: TargetInfo) -> Work:
         from ..algos.layout import Layout
@@ -83,7 +83,7 @@ class Reduction(OverMonoid):
 
         (rows, length), monoid, finish = self.rows(given), self.monoid(given), self.finish(given)
         together = min(rows, rows_together(length, length * given.dtype.itemsize, 1, info))
-        policy = self.policy_for(given, Layout.rows(together, length), info)
+        policy = self.policy_for(monoid, Layout.rows(together, length), info)
         parts = {"data": Part(0, length), "results": Part(1, 1)}
         return Work(rows, together, lambda n: reduce_axis(monoid, Layout.rows(n, length), policy, finish), parts)
 
@@ -101,11 +101,11 @@ class Reduction(OverMonoid):
             for piece in pieces:
                 own = monoid if self.ignores_indices else StartingAt(monoid, U32(piece.first))
                 layout = Layout.rows(1, piece.count)
-                once = reduce_axis(own, layout, self.policy_for(given, layout, info))
+                once = reduce_axis(own, layout, self.policy_for(monoid, layout, info))
                 slot = (row * len(pieces) + piece.number) * slots.apart
                 works.append(single(once, {"data": piece.of(0, row), "results": Part(2, 1, slot)}))
         left = Layout(rows, len(pieces), 1, len(pieces) * slots.apart, slots.apart, 1)
-        together = reduce_axis(OverStates(monoid), left, self.policy_for(given, left, info), self.finish(given))
+        together = reduce_axis(OverStates(monoid), left, self.policy_for(monoid, left, info), self.finish(given))
         works.append(single(together, {"data": Part(2, slots.span, 0), "results": Part(1, rows, 0)}))
         return Works(tuple(works), (slots.output(state),))
 
@@ -113,6 +113,7 @@ class Reduction(OverMonoid):
         """In one step over an axis or in several."""
         from ..algos.layout import layouts_to_reduce
         from ..algos.reduce_axis import reduce_axes
+        from ..algos.reduce_pairs import READS_WORDS, Reduced
 
         if not given.is_plain:
             return None
@@ -124,8 +125,12 @@ class Reduction(OverMonoid):
             return None
         if layouts[0].span * given.dtype.itemsize > info.limits.storage_bytes:
             return None
-        policies = [self.policy_for(given, layout, info) for layout in layouts]
-        return reduce_axes(self.monoid(given), layouts, policies, self.finish(given))
+        of = Reduced(self.monoid(given), self.finish(given), layouts[0])
+        if len(layouts) == 1 and self.ignores_indices and given.is_on_words and info.name in READS_WORDS:
+            of = of.by_words()
+        layouts = (of.layout, *layouts[1:])
+        policies = [self.policy_for(of.monoid, layout, info) for layout in layouts]
+        return reduce_axes(of.monoid, layouts, policies, of.finish)
 
 
 @attrs.frozen

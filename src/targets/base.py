@@ -82,8 +82,12 @@ class OnStream(Protocol):
 class LaunchesAtOnce(Protocol):
     """A run on a stream that can be told all addresses in one call."""
 
+    def scratch_at(self, scratch: Any, /) -> tuple[Any, ...]:
+        """The addresses of its scratch buffers in the memory for these."""
+        ...
+
     def launch(self, addresses: tuple[Any, ...], stream: int, /) -> None:
-        """`run_at`, where there is no scratch."""
+        """`run_at`, with those addresses last."""
         ...
 
 

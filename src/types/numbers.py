@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 import attrs
 
-from .intrinsics import bitcast
+from .intrinsics import bitcast, overridable
 from .scalars import F32, F64, I64, U8, U16, U32, U64, Scalar
 
 E = TypeVar("E")
@@ -72,12 +72,18 @@ class HalfNumber:
     state: type[F32] = F32
 
     def to_number(self, element: U16) -> F32:
-        bits = U32(element)
-        sign = (bits & 0x8000) << 16
-        rest = bits & 0x7FFF
-        if rest >= 0x7C00:  # infinity and NaN
-            return bitcast(F32, sign | 0x7F800000 | (rest << 13))
-        if rest < 0x0400:  # zero and subnormals, multiples of 2**-24, which are normal as 32-bit floats
-            magnitude = bitcast(U32, F32(rest) * 5.9604644775390625e-08)
-            return bitcast(F32, sign | magnitude)
-        return bitcast(F32, sign | ((rest << 13) + (112 << 23)))
+        return half_to_float(element)
+
+
+@overridable
+def half_to_float(half: U16) -> F32:
+    """The float of a float16's bits, which is exact."""
+    bits = U32(half)
+    sign = (bits & 0x8000) << 16
+    rest = bits & 0x7FFF
+    if rest >= 0x7C00:  # infinity and NaN
+        return bitcast(F32, sign | 0x7F800000 | (rest << 13))
+    if rest < 0x0400:  # zero and subnormals, multiples of 2**-24, which are normal as 32-bit floats
+        magnitude = bitcast(U32, F32(rest) * 5.9604644775390625e-08)
+        return bitcast(F32, sign | magnitude)
+    return bitcast(F32, sign | ((rest << 13) + (112 << 23)))

@@ -32,11 +32,17 @@ class Spec:
     memory: Memory = Memory.HOST
     strides: tuple[int, ...] | None = None  # in bytes; None for a C-contiguous array
     is_aligned: bool = True
+    origin: int = attrs.field(default=0, eq=False)  # its address on a device, as far as alignment goes
 
     @property
     def is_plain(self) -> bool:
         """Whether kernels can access the elements without a copy: aligned and in native byte order."""
         return self.is_aligned and self.dtype.isnative
+
+    @property
+    def is_on_words(self) -> bool:
+        """Whether the memory is known to begin with a whole word of 4 bytes."""
+        return self.memory is not Memory.HOST and not self.origin % 4
 
     @property
     def all_strides(self) -> tuple[int, ...]:

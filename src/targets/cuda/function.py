@@ -91,6 +91,9 @@ class _Function(Lanes, SharedMemory, Translation):
 
     def call(self, name: str, given: Sequence[Operand]) -> Value | None:
         match name, given:
+            case "half_to_float", [Value() as half]:
+                bits = [self.converted(half, KINDS["u2"])]
+                return self.made(KINDS["f4"], self.assembly("cvt.f32.f16 $0, $1;", "=f,h", "float", bits, lasts=False))
             case "multiply_rounded", [Value() as a, Value() as b]:
                 return self._rounded(a, b)
             case "byte", [Value() as word, Value() as place, Value(number=int() as form)]:

@@ -147,7 +147,10 @@ class Plan:
 
     def run_at(self, given: Sequence[int], scratch: int, stream: int, /) -> None:
         """Runs on a stream of the current device, with scratch that is this run's alone until it is done."""
-        self.launch((*given, *[scratch + offset for offset in self._scratch]), stream)
+        self.launch((*given, *self.scratch_at(scratch)), stream)
+
+    def scratch_at(self, scratch: int, /) -> Addresses:
+        return tuple([scratch + offset for offset in self._scratch])
 
     def launch(self, addresses: Addresses, stream: int, /) -> None:
         """Launches kernels or graph on a stream of the current device. Addresses are of all buffers, scratch last."""
