@@ -38,7 +38,7 @@ from .types.errors import GpusortError, InvalidArgumentError
 from .types.indices import Placement, SortOrder
 from .types.params import ScanPolicy
 from .types.scalars import U32
-from .types.specs import Spec
+from .types.specs import Memory, Spec
 
 KEYS: dict[str, str] = {
     "bool": "?", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8",
@@ -167,7 +167,8 @@ def schedules_of(options: argparse.Namespace) -> list[Schedule]:
 def _schedules(
     operation: Operation, shape: tuple[int, ...], dtype: np.dtype[np.generic], info: TargetInfo
 ) -> list[Schedule]:
-    given = (Spec(shape, dtype),) * len(operation.names)
+    where = {"cuda": Memory.CUDA, "wgsl": Memory.WEBGPU}.get(info.name, Memory.HOST)
+    given = (Spec(shape, dtype, where),) * len(operation.names)
     operation.outputs(*given)
     return [work.schedule(count) for work in operation.works(given, info) for _, count in work.batches]
 
