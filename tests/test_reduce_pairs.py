@@ -19,7 +19,7 @@ from gpusort.operations.reduce import Reduce, Reducer
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import number_for
 from gpusort.types.elements import dtype_of
-from gpusort.types.finishes import AsItIs, finish_of
+from gpusort.types.finishes import AsItIs, Half, finish_of
 from gpusort.types.monoids import Sum
 from gpusort.types.numbers import HalfNumber
 from gpusort.types.params import ReducePolicy
@@ -116,6 +116,21 @@ def test_arrays_that_begin_within_a_word(function: Callable[..., Any]) -> None:
     for first in range(6):
         x = webgpu.array(buffer, np.uint8, 4094, offset=first)
         assert int(function(x).to_numpy()) == int(numpys(host[first : first + 4094]))
+
+
+def test_floats_become_halves(target: str) -> None:
+    exponents = np.repeat(np.arange(256, dtype=np.uint32), 64) << 23
+    floats = exponents | np.random.default_rng(5).integers(0, 1 << 23, exponents.size, np.uint32)
+    floats[::4] &= 0xFFFFF000  # ties, and whole halves
+    both = np.concatenate([floats, floats | 0x80000000])
+    floats = np.ascontiguousarray(both[:: 97 if target == "python" else 1]).view(np.float32)
+    schedule = reduce_axis(Sum(number_for("f4")), Layout.rows(floats.size, 1), ReducePolicy(8, 1, 64), Half())
+    results = np.zeros(floats.size, np.uint16)
+    target_of(target).run(schedule, {"data": floats, "results": results})
+    with np.errstate(over="ignore"):
+        expected = floats.astype(np.float16).view(np.uint16)
+    expected = np.where(np.isnan(floats), expected & 0x8000 | 0x7E00, expected)
+    np.testing.assert_array_equal(results[floats != 0], expected[floats != 0])
 
 
 def test_halves_become_floats(target: str) -> None:

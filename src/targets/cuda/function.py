@@ -22,6 +22,11 @@ _IR_VERSION = "!{i32 2, i32 0, i32 3, i32 2}"  # of NVVM IR, and of its debug me
 _REGISTERS: Mapping[str, str] = {
     "cuda.threadIdx.x": "tid.x", "cuda.blockIdx.x": "ctaid.x", "cuda.gridDim.x": "nctaid.x",
 }  # fmt: skip
+# Any NaN would become the one without a sign and with all bits set.
+_ROUND_TO_HALF = (
+    "{ .reg .pred p; .reg .b32 w; .reg .b16 n; cvt.rn.f16.f32 $0, $1; mov.b32 w, $1; shr.u32 w, w, 16; "
+    "and.b32 w, w, 0x8000; or.b32 w, w, 0x7E00; cvt.u16.u32 n, w; setp.nan.f32 p, $1, $1; selp.b16 $0, n, $0, p; }"
+)
 
 
 def llvm_text(text: str, entry: str, group_size: int) -> str:
@@ -94,6 +99,9 @@ class _Function(Lanes, SharedMemory, Translation):
             case "half_to_float", [Value() as half]:
                 bits = [self.converted(half, KINDS["u2"])]
                 return self.made(KINDS["f4"], self.assembly("cvt.f32.f16 $0, $1;", "=f,h", "float", bits, lasts=False))
+            case "float_to_half", [Value() as number]:
+                rounded = self.assembly(_ROUND_TO_HALF, "=h,f", "i16", [number], lasts=False)
+                return self.made(KINDS["u2"], rounded)
             case "multiply_rounded", [Value() as a, Value() as b]:
                 return self._rounded(a, b)
             case "byte", [Value() as word, Value() as place, Value(number=int() as form)]:

@@ -29,9 +29,9 @@ _MATCH_BY_BALLOTS = 10  # values of up to this many bits are matched by a ballot
 # What a kernel's text has, and what it calls.
 _RESERVED = RESERVED_NAMES | frozenset([
     "SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types",
-    *(f"atomic_{op.value}" for op in AtomicOp), "ballot", "byte", "half_to_float", "lanes_add", "lanes_exclusive_add",
-    "load_workgroup", "match", "match_and_rank", "match_low_bits", "multiply_rounded", "shuffle", "shuffle_down",
-    "shuffle_up", "shuffle_xor", "store_workgroup",
+    *(f"atomic_{op.value}" for op in AtomicOp), "ballot", "byte", "float_to_half", "half_to_float", "lanes_add",
+    "lanes_exclusive_add", "load_workgroup", "match", "match_and_rank", "match_low_bits", "multiply_rounded", "shuffle",
+    "shuffle_down", "shuffle_up", "shuffle_xor", "store_workgroup",
 ])  # fmt: skip
 # Subgroup operations that are called by another name.
 _LANE_OPERATIONS: Mapping[SubgroupOp, str] = {
@@ -223,8 +223,8 @@ class BodyWriter(KernelWriter):
         match statement.overridable:
             case ir.Overridable(name="match_and_rank") as overridable:
                 self._match_and_rank(overridable)
-            case ir.Overridable(name="half_to_float", operands=(half,), variable=variable):
-                self.assign(variable, f"half_to_float({self.text(half)})")
+            case ir.Overridable(name="half_to_float" | "float_to_half" as name, operands=(given,), variable=variable):
+                self.assign(variable, f"{name}({self.text(given)})")
             case _:
                 super().branch(statement)
 
