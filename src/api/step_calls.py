@@ -129,6 +129,7 @@ class StreamCall:
         # their numbers come back.
         self._keeps_little = self._kept is None and self.scratch_bytes <= _LITTLE
         self._free: list[tuple[object, list[Any]]] = []
+        self._free_at_once: list[tuple[object, tuple[Any, ...]]] = []
         never_released_in_children(self)
 
     @property
@@ -139,8 +140,7 @@ class StreamCall:
         launch, scratch_at, new_scratch, sizes = self._run.launch, self._run.scratch_at, self._new_scratch, self._sizes
         if not sizes:
             return launch
-        keeps_little = self._keeps_little
-        free: list[tuple[object, tuple[Any, ...]]] = []
+        keeps_little, free = self._keeps_little, self._free_at_once
 
         def launch_with_scratch(handles: tuple[Any, ...], stream: int) -> None:
             is_kept = keeps_little and not stream
