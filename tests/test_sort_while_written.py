@@ -3,6 +3,7 @@ senseless, but nothing else. NumPy's sorts of 8 and 16 bits may go past the end 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host import numpy_sort
+from gpusort.targets.cpu.host.numpy_sort import keep_ties, restore_ties
 from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.types.indices import SortOrder
 from gpusort.types.specs import Spec
@@ -56,3 +58,14 @@ def test_narrow_elements_are_sorted_apart(
         if path.into_short is None or not path.into_short(source, out):
             path.into((source,), (out,))
         np.testing.assert_array_equal(np.asarray(out), expected)
+
+
+@pytest.mark.parametrize("written", [-0.0, np.nan, 1.0])
+@pytest.mark.parametrize("put_back", [keep_ties, restore_ties])
+def test_zeros_and_nans_that_come_or_go_meanwhile(put_back: Callable[..., None], written: float) -> None:
+    """What is put back is then not as many as there were."""
+    x = np.array([3, -0.0, np.nan, 0.0, -np.nan, 2], np.float32)
+    results = np.sort(x)
+    for place in range(x.size):
+        x[place] = written
+        put_back(x, results.copy(), *([SortOrder.ASCENDING] if put_back is restore_ties else []))
