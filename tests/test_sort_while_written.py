@@ -3,6 +3,8 @@ senseless, but nothing else. NumPy's sorts of 8 and 16 bits may go past the end 
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
@@ -11,9 +13,13 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.targets.cpu.host import numpy_sort
+from gpusort.targets.cpu.background import background
+from gpusort.targets.cpu.host import argsort, numpy_sort
 from gpusort.targets.cpu.host.numpy_sort import keep_ties, restore_ties
+from gpusort.targets.cpu.host.radix_sort import argsort_by_radix
+from gpusort.targets.cpu.host.select_loops import parted_in_rows, selected_in_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
+from gpusort.targets.cpu.host.top_k import top_k_rows
 from gpusort.types.indices import SortOrder
 from gpusort.types.specs import Spec
 
@@ -25,6 +31,11 @@ class Reachable(np.ndarray[Any, Any]):
 
     def __array_finalize__(self, made_of: object) -> None:
         self.whole = getattr(made_of, "whole", None)
+
+    def argpartition(self, *given: Any, **named: Any) -> Any:
+        assert self.whole is not None
+        assert not np.shares_memory(self, self.whole)
+        return super().argpartition(*given, **named)
 
     def sort(self, axis: SupportsIndex = -1, kind: Any = None, order: object = None, *, stable: object = None) -> None:
         assert self.whole is not None
@@ -69,3 +80,48 @@ def test_zeros_and_nans_that_come_or_go_meanwhile(put_back: Callable[..., None],
     for place in range(x.size):
         x[place] = written
         put_back(x, results.copy(), *([SortOrder.ASCENDING] if put_back is restore_ties else []))
+
+
+def test_places_are_counted_and_parted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else they may be what lay in memory before; elements are taken from there."""
+    x = np.random.default_rng(1).integers(0, 1 << 30, (2, 100_000)).astype(np.int32)
+    given: list[npt.NDArray[np.generic]] = []
+
+    def noted(row: npt.NDArray[np.generic], places: npt.NDArray[np.intp], threads: int) -> None:
+        given.append(row)
+        argsort_by_radix(row, places, threads)
+
+    monkeypatch.setattr(argsort, "argsort_by_radix", noted)
+    with background.off():
+        places = argsort.argsort_rows(x[:1], HostSortPolicy(by_radix=True))
+    np.testing.assert_array_equal(places, x[:1].argsort(axis=1, kind="stable"))
+    assert given
+    assert not np.shares_memory(given[0], x)
+    monkeypatch.setattr(background, "has", lambda *given, **named: False)
+    found = top_k_rows(reachable(x), 100, SortOrder.ASCENDING, HostSortPolicy())[1]
+    np.testing.assert_array_equal(np.asarray(found), x.argsort(axis=1, kind="stable")[:, :100])
+
+
+@pytest.mark.parametrize(("rows", "k"), [(1, 16), (16, 100)])
+def test_places_of_a_selection_are_places_whatever_is_written(rows: int, k: int) -> None:
+    x = np.zeros((rows, (1 << 17) // rows), np.int32)
+    is_over = False
+
+    def write() -> None:
+        while not is_over:
+            x[:] = 0
+            x[:] = np.iinfo(x.dtype).max
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            with background.off():
+                found = (selected_in_rows(x, k, SortOrder.ASCENDING) or (None, None))[1]
+                places = parted_in_rows(x, k, SortOrder.ASCENDING) if found is None else found
+            assert places is not None
+            assert 0 <= places.min() <= places.max() < x.shape[1]
+    finally:
+        is_over = True
+        writer.join()

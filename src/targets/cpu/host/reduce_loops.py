@@ -91,7 +91,7 @@ _PLACES_IN_ROWS = f"""{_ROW}
                 if near != {{nowhere}}:
                     place = begin + i8(near)
         best[i8(task)] = found
-        where[i8(task)] = i4(place)
+        where[i8(task)] = i4(min(place, high - 1))  # or other threads write to it
 """
 _CHAINS = 4  # steps that go on at a time
 # Elements after which `any` and `all` look whether they are settled: at first, in a line that is not short, and then.
