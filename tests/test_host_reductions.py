@@ -175,14 +175,14 @@ def test_one_element_decides_wherever_it_is(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("name", ["any", "all"])
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_first_elements_settle_rows_or_do_not(name: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are 64 of a row of 512 or more, whose elements may lie apart: one decides behind them in some rows."""
+    """They are 32 of a row of 256 or more, whose elements may lie apart: one decides behind them in some rows."""
     _have_way(monkeypatch, "loops")
     decides = name == "any"
-    for length in (511, 512, 513, 2000):
+    for length in (255, 256, 257, 2000):
         x = np.full((300, length * step), decides, "i2")[:, ::step]
         x[...] = not decides
-        x[::2, 40] = decides
-        for row, column in enumerate((0, 63, 64, 65, 127, 128, length - 1)):
+        x[::2, 20] = decides
+        for row, column in enumerate((0, 31, 32, 33, 63, 64, length - 1)):
             x[2 * row + 1, column] = decides
         assert_same(reduced(name, x, 1), by_numpy(name, x, 1), length)
 

@@ -1,9 +1,9 @@
 """What NumPy's own sort makes of our order, and batches of short rows that are sorted by it.
 
 NumPy sorts ascending. Descending, integers are sorted inverted and floats negated. Floats are in our order then but for
-ties: for a zero it may return any zero, and for a NaN any NaN. Each row has as many of a kind as its source, so they
-are overwritten with those of the source. Mostly there is little to write, no -0.0, and NaNs of one kind: a look for
-them takes less time than the sort.
+ties: for a zero it may return any zero, and for a NaN any NaN. A row has as many of a kind as its source, so they are
+overwritten with those of the source; of several rows, those that have NaNs of several kinds are sorted as words. Mostly
+there is little to write, no -0.0, and NaNs of one kind: a look for them takes less time than the sort.
 """
 
 from __future__ import annotations

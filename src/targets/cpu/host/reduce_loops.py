@@ -94,8 +94,9 @@ _PLACES_IN_ROWS = f"""{_ROW}
         where[i8(task)] = i4(min(place, high - 1))  # or other threads write to it
 """
 _CHAINS = 4  # steps that go on at a time
-# Elements after which `any` and `all` look whether they are settled: at first, in a line that is not short, and then.
-_HEAD, _LINE, _BLOCK = 1 << 6, 1 << 9, 1 << 10
+# When `any` and `all` look whether they are settled: after so many bytes of a line of some times as many, and so many
+# elements.
+_HEAD, _OF_LINE, _BLOCK = 1 << 6, 1 << 3, 1 << 10
 
 
 @attrs.frozen
@@ -207,8 +208,9 @@ def _rows(made: Elements, ends_early: bool) -> str:
     near, beside, apart = loop("count", step), loop("2 * count - 1", skipped), _side_by_side(made)
     first, begun, ended = [""], [""], [""]
     if ends_early:
-        head = by_stride(loop(_HEAD, step), loop(2 * _HEAD, skipped), loop(_HEAD, step, "j * t1"))
-        first = [*inside(f"if count >= {_LINE}:", [*head, f"base += {_HEAD} * t1", f"count -= {_HEAD}"])]
+        head = _HEAD // made.seen_as.itemsize
+        begin = by_stride(loop(head, step), loop(2 * head, skipped), loop(head, step, "j * t1"))
+        first = [*inside(f"if count >= {_OF_LINE * head}:", [*begin, f"base += {head} * t1", f"count -= {head}"])]
         block = inside(is_open, loop(f"{_BLOCK} * b, min(count, {_BLOCK} * (b + 1))", step))
         near = inside(f"for b in range(i8(u8(count + {_BLOCK - 1}) // {_BLOCK})):", block)
         beside, apart = inside(is_open, beside), inside(is_open, apart)
