@@ -13,8 +13,11 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.operations.reduce import Reducer
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import argsort, numpy_sort
+from gpusort.targets.cpu.host.arg_reduce import PlaceFolding
+from gpusort.targets.cpu.host.autotuned import Choice, Choices, Ways
 from gpusort.targets.cpu.host.numpy_sort import keep_ties, restore_ties
 from gpusort.targets.cpu.host.radix_sort import argsort_by_radix
 from gpusort.targets.cpu.host.select_loops import parted_in_rows, selected_in_rows
@@ -102,15 +105,15 @@ def test_places_are_counted_and_parted_apart(monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_array_equal(np.asarray(found), x.argsort(axis=1, kind="stable")[:, :100])
 
 
-@pytest.mark.parametrize(("rows", "k"), [(1, 16), (16, 100)])
-def test_places_of_a_selection_are_places_whatever_is_written(rows: int, k: int) -> None:
-    x = np.zeros((rows, (1 << 17) // rows), np.int32)
+def check_places(find: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], rows: int, length: int) -> None:
+    """Of rows that another thread writes to for a while: what is found are places in a row."""
+    x = np.zeros((rows, length), np.int32)
     is_over = False
 
     def write() -> None:
         while not is_over:
-            x[:] = 0
-            x[:] = np.iinfo(x.dtype).max
+            for number in (0, np.iinfo(x.dtype).max):
+                x[:] = number
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -118,10 +121,31 @@ def test_places_of_a_selection_are_places_whatever_is_written(rows: int, k: int)
         until = time.monotonic() + 0.5
         while time.monotonic() < until:
             with background.off():
-                found = (selected_in_rows(x, k, SortOrder.ASCENDING) or (None, None))[1]
-                places = parted_in_rows(x, k, SortOrder.ASCENDING) if found is None else found
-            assert places is not None
-            assert 0 <= places.min() <= places.max() < x.shape[1]
+                places = find(x)
+            assert 0 <= places.min() <= places.max() < length
     finally:
         is_over = True
         writer.join()
+
+
+@pytest.mark.parametrize(("rows", "k"), [(1, 16), (16, 100)])
+def test_places_of_a_selection_are_places_whatever_is_written(rows: int, k: int) -> None:
+    def find(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        found = selected_in_rows(x, k, SortOrder.ASCENDING)
+        places = parted_in_rows(x, k, SortOrder.ASCENDING) if found is None else found[1]
+        assert places is not None
+        return places
+
+    check_places(find, rows, (1 << 17) // rows)
+
+
+def test_places_of_extremes_are_places_whatever_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Choices, "among", lambda _, key, **named: Ways(named, Choice("rows")))
+    argmax = PlaceFolding(Reducer.ARGMAX, np.dtype(np.int32), 1)
+
+    def find(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        places = argmax(x)
+        assert places is not None
+        return places
+
+    check_places(find, 16_000, 64)
