@@ -173,13 +173,18 @@ def test_one_element_decides_wherever_it_is(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["any", "all"])
-def test_first_elements_settle_rows_or_do_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of so many rows that those in the corners are asked first."""
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_first_elements_settle_rows_or_do_not(name: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are 32 of a row of 256 or more, whose elements may lie apart: one decides behind them in some rows."""
     _have_way(monkeypatch, "loops")
-    x = np.full((300, 2000), name == "all", "i2")
-    for rows, column in ((slice(0, 0), 0), (slice(None, None, 2), 1500), (slice(0, 300, 299), 3), (slice(None), 40)):
-        x[rows, column] = name == "any"
-        assert_same(reduced(name, x, 1), by_numpy(name, x, 1), (rows, column))
+    decides = name == "any"
+    for length in (255, 256, 257, 2000):
+        x = np.full((300, length * step), decides, "i2")[:, ::step]
+        x[...] = not decides
+        x[::2, 20] = decides
+        for row, column in enumerate((0, 31, 32, 33, 63, 64, length - 1)):
+            x[2 * row + 1, column] = decides
+        assert_same(reduced(name, x, 1), by_numpy(name, x, 1), length)
 
 
 def test_bytes_of_bools_that_are_neither_0_nor_1_are_true() -> None:

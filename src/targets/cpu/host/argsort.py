@@ -207,14 +207,12 @@ def argsort_one(source: HostArray, places: Places, policy: HostSortPolicy, pool:
         pass
     elif source.dtype == _HALF:
         argsort_by_radix(_ranks(source, pool), places, pool.threads)
-    elif source.itemsize <= 2:  # of a copy, as other threads may change what is counted first
-        argsort_by_radix(source.copy(), places, pool.threads)
-    elif argsort_few(source, places, policy, pool):
+    elif source.itemsize > 2 and argsort_few(source, places, policy, pool):
         pass
-    elif (
+    elif source.itemsize <= 2 or (
         source.itemsize == 4 and source.size <= _NARROW and suits_radix(source.size, source.size, source.dtype, policy)
-    ):
-        argsort_by_radix(source, places, pool.threads)
+    ):  # of a copy, as other threads may change what is counted first
+        argsort_by_radix(source.copy(), places, pool.threads)
     else:
         argsort_packed(source, places, policy, pool)
 

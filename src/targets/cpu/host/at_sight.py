@@ -23,7 +23,7 @@ from ...counts import count_nonzero
 from ..background import background
 from ..crew import share
 from ..loops import Kernel, compiled
-from ..pool import Pool, shared_pool
+from ..pool import ALONE, Pool, shared_pool
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import restore_ties
 from .radix_sort import goes_by_radix, suits_radix
@@ -131,12 +131,9 @@ class Runs:
 
     def fill(self, results: HostArray, in_place: bool, pool: Pool) -> None:
         """In place by one call, which no signal handler interrupts."""
-        words = bits_of(results)
-        if in_place:
-            fill(words.itemsize).on(0, words.size, words, self.words, self.ends)()
-        else:
-            least = _WORTH_A_THREAD // words.itemsize
-            share(fill(words.itemsize), words.size, pool, words, self.words, self.ends, least=least)
+        words, pool = bits_of(results), ALONE if in_place else pool
+        least = _WORTH_A_THREAD // words.itemsize
+        share(fill(words.itemsize), words.size, pool, words, self.words, self.ends, least=least)
 
 
 @attrs.frozen(eq=False)

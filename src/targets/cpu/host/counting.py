@@ -17,6 +17,7 @@ from ....algos.sizes import LARGEST_U32
 from ....types.dtypes import name_of
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ..crew import share
 from ..loops import PIECE, Kernel, compiled
 from ..pool import Pool
 from .at_sight import Counts, Runs, few_words
@@ -50,14 +51,17 @@ _PAIRS = """
         word = i8(words[index]) + row
         counts[word] = counts[word] + 1
 """
-_RANK = """
-    for index in range(len(words)):
-        word = words[index]
-        found = i8(table[(u8(word) * multiplier) >> shift])
-        if values[found] != word:
-            missed[0] = 1
+_RANK = f"""
+    for begin in range(start, stop, {PIECE}):
+        if load_acquire(missed, 0) != 0:
             break
-        ranked[index] = ranks[found]
+        for index in range(begin, min(begin + {PIECE}, stop)):
+            word = words[index]
+            found = i8(table[(u8(word) * multiplier) >> shift])
+            if values[found] != word:
+                before = atomic_or(missed, 0, 1)
+                break
+            ranked[index] = ranks[found]
 """
 
 
@@ -72,10 +76,10 @@ def count_words(size: int, counts: np.dtype[np.generic]) -> Kernel:
 
 @cache
 def rank_found(size: int) -> Kernel:
-    """(words, values, table, multiplier, shift, missed, ranks, ranked): writes each word's rank, found by a perfect
-    hash. Sets `missed` at the first word that is none of the values."""
-    hashed = f"words: u{size}[], values: u{size}[], table: u1[], multiplier: u8, shift: u8, missed: i8[]"
-    return compiled("rank_found", f"{hashed}, ranks: u1[], ranked: u1[]", _RANK)
+    """(start, stop, words, values, table, multiplier, shift, ranks, ranked, missed): writes words' ranks, found by a
+    perfect hash. Sets `missed` at the first word that is none of the values, and ends where it is set."""
+    hashed = f"words: u{size}[], values: u{size}[], table: u1[], multiplier: u8, shift: u8"
+    return compiled("rank_found", f"start: i8, stop: i8, {hashed}, ranks: u1[], ranked: u1[], missed: i8[]", _RANK)
 
 
 _NARROW = np.dtype(np.uint32)  # half as much for a core's cache to hold
@@ -210,12 +214,7 @@ def argsort_few(source: HostArray, places: Places, policy: HostSortPolicy, pool:
 
 def _ranked(source: HostArray, finder: PerfectHash, ranks: U8s, pool: Pool) -> U8s | None:
     """The rank of each element, by all threads; None if there are others than those of the hash."""
-    bits, which, rank = bits_of(source), np.empty(source.size, np.uint8), rank_found(source.itemsize)
+    which, missed = np.empty(source.size, np.uint8), np.zeros(1, np.int64)
     hashed = finder.values, finder.table, finder.multiplier, finder.shift
-
-    def told(own: slice) -> bool:
-        missed = np.zeros(1, np.int64)
-        rank.on(bits[own], *hashed, missed, ranks, which[own])()
-        return not missed[0]
-
-    return which if pool.all_over(source.size, told, min(4 * pool.threads, -(-source.size // PIECE))) else None
+    share(rank_found(source.itemsize), source.size, pool, bits_of(source), *hashed, ranks, which, missed)
+    return None if missed[0] else which

@@ -1,9 +1,9 @@
 """What NumPy's own sort makes of our order, and batches of short rows that are sorted by it.
 
 NumPy sorts ascending. Descending, integers are sorted inverted and floats negated. Floats are in our order then but for
-ties: for a zero it may return any zero, and for a NaN any NaN. Each row has as many of a kind as its source, so they
-are overwritten with those of the source. Mostly there is little to write, no -0.0, and NaNs of one kind: a look for
-them takes less time than the sort.
+ties: for a zero it may return any zero, and for a NaN any NaN. A row has as many of a kind as its source, so they are
+overwritten with those of the source; of several rows, those that have NaNs of several kinds are sorted as words. Mostly
+there is little to write, no -0.0, and NaNs of one kind: a look for them takes less time than the sort.
 """
 
 from __future__ import annotations
@@ -96,8 +96,11 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
     words.sort(axis=-1, kind=kind)
     if back is not None:
         back(words, words)
-    if is_float:
-        restore_ties(source, words, order)
+    if is_float and not has_rows:
+        restore_ties(source.reshape(-1), words.reshape(-1), order)
+    elif is_float and _end_as_nan(words) and not SignedBits.of(dtype).puts_nans_back(source, words):
+        with_nans = np.isnan(words[..., -1])
+        words[with_nans] = sorted_by_words(source[with_nans], -1, order)
     if is_apart:
         results[...] = words.view(dtype)
 
@@ -170,19 +173,17 @@ def _end_as_nan(results: Elements) -> bool:
 
 
 def restore_ties(source: Elements, results: Elements, order: SortOrder) -> None:
-    """Writes the zeros and NaNs of sorted rows, in the order of their words. Zeros of one row alone: `sort_chunk` sorts
-    several with -0.0 as words."""
+    """Writes the zeros and NaNs of a sorted row, in the order of their words."""
     has_nans = _end_as_nan(results)
-    if results.size == results.shape[-1]:
-        source, results = source.reshape(-1), results.reshape(-1)
-    if results.ndim == 1:
-        _write_zeros(source, results, order, has_nans=has_nans)
+    _write_zeros(source, results, order, has_nans=has_nans)
     if has_nans and not SignedBits.of(source.dtype).puts_nans_back(source, results):
-        _write_nans(source, results, order)
+        words = ordered_words(source[np.isnan(source)], order)
+        words.sort()
+        results[results.size - words.size :] = elements_in_order(words, source.dtype, order)
 
 
 def _write_zeros(source: Elements, results: Elements, order: SortOrder, *, has_nans: bool) -> None:
-    """Of a row: they need but be counted."""
+    """They need but be counted."""
     ascends, numbers = order is SortOrder.ASCENDING, results
     if has_nans and not ascends:  # which come last in this order as well
         numbers = results[: results.size - count_nonzero(np.isnan(results))]
@@ -195,24 +196,17 @@ def _write_zeros(source: Elements, results: Elements, order: SortOrder, *, has_n
             zeros[:minus], zeros[minus:] = -0.0, 0.0
 
 
-def _write_nans(source: Elements, results: Elements, order: SortOrder) -> None:
-    """All NaNs of any rows, in one call."""
-    are_nans = np.isnan(source)
-    found = source[are_nans]
-    words = ordered_words(found, order)
-    if results.ndim == 1:
-        places = words.argsort()
-    else:
-        places = np.lexsort((words, are_nans.reshape(-1, source.shape[-1]).nonzero()[0]))
-    results[np.isnan(results)] = found[places]
-
-
 def keep_ties(source: Elements, results: Elements) -> None:
     """Of rows that are sorted, with ties in the order of their words: in the order of the source. By their bits, as a
     setting of the processor may take subnormals for zeros."""
-    bits = SignedBits.of(source.dtype)
+    bits, given, made = SignedBits.of(source.dtype), bits_of(source), bits_of(results)
     if bits.has_minus_zero(results.ravel("K")):
-        given, made = bits_of(source), bits_of(results)
-        made[made << 1 == 0] = given[given << 1 == 0]
+        _put(made, made << 1 == 0, given[given << 1 == 0])
     if _end_as_nan(results) and not bits.puts_nans_back(source, results):
-        bits_of(results)[np.isnan(results)] = bits_of(source)[np.isnan(source)]
+        _put(made, np.isnan(results), given[np.isnan(source)])
+
+
+def _put(made: Elements, where: Elements, found: Elements) -> None:
+    """As many as are wanted: there may be others if another thread has written to the source meanwhile."""
+    if count_nonzero(where) == found.size:
+        made[where] = found

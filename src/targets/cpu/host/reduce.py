@@ -37,9 +37,6 @@ _ROW, _APART, _BESIDE, _BESIDE_WIDE = 1 << 7, 1 << 9, 1 << 6, 24
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
 _CREW_MEMORY, _APART_MEMORY = 3 << 20, 1 << 22  # the same of threads that wait in compiled code, and of what lies apart
 _HEAD = 1 << 9  # elements that may settle what any and all ask
-_ROW_HEAD, _OF_ROW = 1 << 6, 1 << 4  # the same of a row, of which no more than a sixteenth is looked at
-_EXTENT = 1 << 10  # bytes of a row: a loop has read fewer by the time that NumPy has looked at more than the first one
-_FEW_HEADS = 1 << 12  # elements of all rows, which are looked at at once
 _MIDDLING = 1 << 12  # the same where some are kept
 _FLAT = 1 << 16  # elements of which NumPy is done before anything else has begun
 _LONG_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
@@ -72,7 +69,6 @@ class Folding:
         self._head: tuple[slice, ...] = ()  # what is looked at before all else
         if fold in TRUTHS and len(axes) == ndim:
             self._head = (slice(round(_HEAD ** (1 / ndim))),) * ndim
-        self._row_heads = fold in TRUTHS and len(axes) == 1 < ndim
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The results, of the axes that stay; None where NumPy's loop is to give them."""
@@ -120,28 +116,6 @@ class Folding:
         count = count_nonzero(head)
         return count > 0 if self._fold is Reducer.ANY else count < head.size
 
-    def _settled_rows(self, x: HostArray) -> HostArray | None:
-        """The result, if each row's first elements settle it: NumPy's loops end there, too. First those in the corners
-        of the array are asked."""
-        (axis,) = self._axes
-        head = min(_ROW_HEAD, x.shape[axis] // _OF_ROW)
-        if abs(x.strides[axis]) * x.shape[axis] < _EXTENT:
-            head = min(head, x.itemsize > 1)  # one byte in 256 is zero
-        if not head:
-            return None
-        first = [slice(None)] * x.ndim
-        corners = [slice(None, None, max(1, size - 1)) for size in x.shape]
-        first[axis] = corners[axis] = slice(head)
-        heads: HostArray = x[tuple(first)]
-        if heads.size > _FEW_HEADS and self._settled(x[tuple(corners)]) is None:
-            return None
-        return self._settled(heads)
-
-    def _settled(self, rows: HostArray) -> HostArray | None:
-        found = np.asarray(silently(UFUNCS[self._fold].reduce, rows, self._axes, np.bool_))
-        is_open = found.any() if self._fold is Reducer.ALL else not found.all()
-        return None if is_open else found
-
     def _by_numpy(self, x: HostArray, route: Route) -> HostArray:
         found = silently(UFUNCS[self._fold].reduce, x, self._axes, self._made)
         if self._looks_at_bits and _has_zero_or_nan(found):  # whose bits no value tells
@@ -149,8 +123,6 @@ class Folding:
         return np.asarray(found)
 
     def _by_loops(self, x: HostArray, route: Route) -> HostArray:
-        if self._row_heads and route.nest.nearest_is_reduced and (settled := self._settled_rows(x)) is not None:
-            return settled
         x, ufunc = zeros_and_ones(x) if self._counts else x, UFUNCS[self._fold]
         memory = route.nest.span.place(x)
         loop, state = loop_for(self._fold, self._seen_as, route.in_rows)

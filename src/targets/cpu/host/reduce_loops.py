@@ -7,7 +7,7 @@ task is one block in one part; its results are in `out` at (part, first kept ind
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from textwrap import indent
@@ -63,15 +63,7 @@ _ROWS = f"""{_ROW}
         for r in range(i8(m0)):
             base = origin + r * t0 + begin * t1
             count = high - begin
-            if t1 == 1:
-{{near}}
-            else:
-                if t1 == 2:
-                    for j in range(2 * count - 1):
-                        element = flat[base + j]
-                        found = {{skipped}}
-                else:
-{{apart}}
+{{line}}
             begin = low
         out[i8(task)] = found
 {{ended}}
@@ -99,10 +91,12 @@ _PLACES_IN_ROWS = f"""{_ROW}
                 if near != {{nowhere}}:
                     place = begin + i8(near)
         best[i8(task)] = found
-        where[i8(task)] = i4(place)
+        where[i8(task)] = i4(min(place, high - 1))  # or other threads write to it
 """
 _CHAINS = 4  # steps that go on at a time
-_BLOCK = 1 << 10  # elements after which `any` and `all` look whether they are settled
+# When `any` and `all` look whether they are settled: after so many bytes of a line of some times as many, and so many
+# elements.
+_HEAD, _OF_LINE, _BLOCK = 1 << 6, 1 << 3, 1 << 10
 
 
 @attrs.frozen
@@ -196,26 +190,36 @@ def places_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> tup
 
 
 def _rows(made: Elements, ends_early: bool) -> str:
-    """For neighbours that go. What `ends_early` leaves the rest of a row once that is settled: after a block, and in
-    another part by the first part's result, which says before that nothing is."""
-    stepped = made.step.format(made.lifted)
-    apart = _side_by_side(made)
+    """For neighbours that go. What `ends_early` leaves the rest of a row once that is settled: after its first
+    elements, a block or a line, and in another part by the first part's result, which says before that nothing is."""
+    step, is_open = f"found = {made.step.format(made.lifted)}", f"if found == {made.nothing}:"
     skipped = f"select((j & 1) == 0, {made.lifted}, {made.nothing})"  # nothing where j is odd
     if made.nothing == "u1(1)":  # the same of `all`, of which LLVM makes loops of half the time
         skipped = f"u1({made.lifted} | u1(j & 1))"
-    skipped = made.step.format(skipped)
-    step, begun, ended = ("element = flat[base + j]", f"found = {stepped}"), [""], [""]
-    near = inside("for j in range(count):", step)
+    skipped = f"found = {made.step.format(skipped)}"
+
+    def loop(bounds: object, step: str, at: str = "j") -> Iterator[str]:
+        return inside(f"for j in range({bounds}):", [f"element = flat[base + {at}]", step])
+
+    def by_stride(near: Iterable[str], beside: Iterable[str], apart: Iterable[str]) -> tuple[str, ...]:
+        farther = (*inside("if t1 == 2:", beside), *inside("else:", apart))
+        return (*inside("if t1 == 1:", near), *inside("else:", farther))
+
+    near, beside, apart = loop("count", step), loop("2 * count - 1", skipped), _side_by_side(made)
+    first, begun, ended = [""], [""], [""]
     if ends_early:
-        block = inside(f"for j in range({_BLOCK} * b, min(count, {_BLOCK} * (b + 1))):", step)
-        near = inside(f"if found == {made.nothing}:", block)
-        near = inside(f"for b in range(i8(u8(count + {_BLOCK - 1}) // {_BLOCK})):", near)
+        head = _HEAD // made.seen_as.itemsize
+        begin = by_stride(loop(head, step), loop(2 * head, skipped), loop(head, step, "j * t1"))
+        first = [*inside(f"if count >= {_OF_LINE * head}:", [*begin, f"base += {head} * t1", f"count -= {head}"])]
+        block = inside(is_open, loop(f"{_BLOCK} * b, min(count, {_BLOCK} * (b + 1))", step))
+        near = inside(f"for b in range(i8(u8(count + {_BLOCK - 1}) // {_BLOCK})):", block)
+        beside, apart = inside(is_open, beside), inside(is_open, apart)
         begun = [f"found = {made.step.format('out[i8(outer)]')}"]
         ended = [*inside(f"if found != {made.nothing}:", ["out[i8(outer)] = found"])]
+    line = (*first, *by_stride(near, beside, apart))
     return _ROWS.format(
-        nothing=made.nothing, skipped=skipped, near=indent(text_of(near), 12 * " "),
-        apart=indent(text_of(apart), 20 * " "),
-        begun=indent(text_of(begun), 4 * " "), ended=indent(text_of(ended), 4 * " "),
+        nothing=made.nothing, line=indent(text_of(line), 8 * " "), begun=indent(text_of(begun), 4 * " "),
+        ended=indent(text_of(ended), 4 * " "),
     )  # fmt: skip
 
 

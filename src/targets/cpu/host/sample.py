@@ -68,11 +68,11 @@ def seems_constant(source: Elements, few: int) -> bool:
 
 
 def different_of(source: Elements, count: int) -> int:
-    """How many differ among about so many elements of a row: quick, for a decision."""
+    """How many differ among about so many elements: quick, for a decision."""
     return len(set(some_words(source, count)))
 
 
 def some_words(source: Elements, count: int) -> list[int]:
-    """The bits of about so many elements from all over a row."""
-    found: list[int] = bits_of(source)[_spread(source.size, count)].tolist()
+    """The bits of about so many elements from all over a row, or several."""
+    found: list[int] = bits_of(source.flat[_spread(source.size, count)]).tolist()
     return found

@@ -3,6 +3,8 @@ until the k-th of what is kept is found by counts.
 
 Ranks are computed a block at a time, with their minimum, in vectors. In most blocks of a row nothing precedes the k-th
 so far, and they are done with that.
+
+Rows are read twice. If another thread writes to them meanwhile, places are senseless, and yet places in the row.
 """
 
 from __future__ import annotations
@@ -83,6 +85,7 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
             "places[goal + found_so_far] = index", "found_so_far += 1",
         ]),
     ])  # fmt: skip
+    keep_within = inside("for index in range(found_so_far, k):", ["places[goal + index] = 0"])
     row = [
         f"blocks = (length + {_BLOCK - 1}) >> {_BLOCK.bit_length() - 1}",
         "begin = row * length",
@@ -95,7 +98,7 @@ def select_in_rows(size: int, is_float: bool) -> Kernel:
         *inside("for block in range(blocks):", block),
         "found_so_far = 0",
         *inside("for index in range(k):", ["found_so_far += i8(places[goal + index] < length)"]),
-        *inside("if found_so_far < k:", fill),
+        *inside("if found_so_far < k:", [*fill, *keep_within]),
         *inside("for index in range(m):", ["values[goal + index] = elements[begin + places[goal + index]]"]),
     ]
     stacks = [f"ranks = stack({word}, {_BLOCK})", f"best = stack({word}, {MOST_SELECTED})"]
@@ -187,6 +190,7 @@ def part_rows(size: int, is_float: bool, most_sampled: int) -> Kernel:
         "is_open = True",
         f"limit = {word}(0)",
         *inside("if looks > 1:", sample),
+        *inside("for index in range(k):", ["where[index] = 0"]),
         "count = 0",
         *inside("for block in range(blocks):", block),
         *inside("for index in range(k):", ["places[row * k + index] = where[index]"]),

@@ -17,7 +17,7 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
-from .key_words import numbers_as, numbers_of
+from .key_words import numbers_as
 from .numpy_sort import (
     NETWORK,
     keep_ties,
@@ -31,6 +31,7 @@ from .numpy_speed import sorts_halves_fast
 from .partition_sort import part_from
 from .radix_sort import suits_radix
 from .row_networks import least_for_networks, longest_of_few
+from .sample import different_of
 from .signed_bits import SignedBits
 from .sort import sort_rows
 from .strides import with_last
@@ -112,7 +113,7 @@ class SortPath:
                 shared_from = max(shared_from, part_from(dtype, policy, shared_pool().threads))
             elif x.shape[self._along] > _LONG_OF_ROWS and dtype.kind not in "Mm":
                 is_alone = shared_pool().threads == 1 and abs(x.strides[self._along]) == x.itemsize
-                return is_alone or _seems_alike(x)
+                return is_alone or different_of(x, _SEEN) <= _ALIKE
         return size < shared_from and not suits_radix(size, size, dtype, policy)
 
     def _is_one_row(self, x: HostArray) -> bool:
@@ -281,12 +282,6 @@ class SortPath:
             return True
 
         return write
-
-
-def _seems_alike(x: HostArray) -> bool:
-    """Whether no more than two values are among a few elements."""
-    step = x.size // _SEEN | 1
-    return len(set(numbers_of(x).flat[step // 2 :: step].tolist())) <= _ALIKE
 
 
 @lru_cache(maxsize=256)

@@ -86,7 +86,7 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
     length = size // parts
     found = parted_in_rows(row[: parts * length].reshape(parts, length), k, order)
     if found is None:
-        near = _not_behind(compared_soon(ascending(row, order)), k)
+        near = _not_behind(_words(row, order), k)
     elif parts == 1:
         near = found[0]
     else:
@@ -124,10 +124,16 @@ def _parted(source: HostArray, k: int, order: SortOrder) -> Places:
     places: Places = np.empty((len(source), k), np.intp)
 
     def part(own: slice) -> None:
-        places[own] = _parted_by_numpy(compared_soon(ascending(source[own], order)), k)
+        places[own] = _parted_by_numpy(_words(source[own], order), k)
 
     shared_pool().over(len(source), part, -(-_PART // source.shape[1]))
     return places
+
+
+def _words(elements: HostArray, order: SortOrder) -> Elements:
+    """What ascends as elements should, in memory that no other thread changes while NumPy parts it."""
+    words = compared_soon(ascending(elements, order))
+    return words.copy() if np.may_share_memory(words, elements) else words
 
 
 def _not_behind(words: Elements, k: int) -> Places:
