@@ -107,7 +107,7 @@ def test_parts_of_a_map_and_raw_files(tmp_path: Path, taken: list[Path]) -> None
 def test_rows(tmp_path: Path, taken: list[Path]) -> None:
     """Those that fit are sorted some at a time, one that does not in runs."""
     x = sample("f4", 120_000, 4)
-    for shape, runs in (((400, 300), 0), ((4, 30_000), 4), ((2, 2, 30_000), 4), ((120_000, 1), 0)):
+    for shape, runs in (((400, 300), 0), ((4, 30_000), 4), ((2, 2, 30_000), 4), ((120_000, 1), 0), ((2, 200, 300), 0)):
         held = mapped(tmp_path / "x.npy", x.reshape(shape))
         taken.clear()
         new = gpusort.sort(held, stable=True)

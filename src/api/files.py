@@ -254,13 +254,14 @@ class MappedCall:
         """Sorts batches of rows that fit into memory, or single rows by the external sort."""
         if (mapped := Mapping.of(out)) is not None:
             mapped.reserve()
-        if x.ndim > 1 and x[0].nbytes <= memory:
-            step, engine = max(1, memory // x[0].nbytes), OwnEngine(self.target)
-            for start in range(0, len(x), step):
+        rows, results = (array.reshape(-1, array.shape[-1]) for array in (x, out))
+        if rows[0].nbytes <= memory:
+            step, engine = memory // rows[0].nbytes, OwnEngine(self.target)
+            for start in range(0, len(rows), step):
                 own = slice(start, start + step)
-                engine.sort(np.asarray(x[own]), np.asarray(out[own]), self.order, stable=self.stable)
+                engine.sort(np.asarray(rows[own]), np.asarray(results[own]), self.order, stable=self.stable)
             return
-        for row, result in zip(x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1]), strict=True):
+        for row, result in zip(rows, results, strict=True):
             given, made = Mapping.of(row), Mapping.of(result)
             work = self._sort(row, memory)
             if given is not None and made is not None and given.is_at(made):

@@ -236,12 +236,13 @@ class Scratch(AbstractContextManager["Scratch"]):
             if found.get(path, stamp if path == str(self.part) else None) != stamp:
                 raise self._damaged(Path(path))
 
-    def require_kept(self, step: str, path: Path, nbytes: int) -> None:
-        """Raises FileChangedError if steps of such a name are done, and the file that has them is gone or shorter than
-        it was made."""
+    def require_kept(self, step: str, path: Path, nbytes: int) -> bool:
+        """Whether steps of such a name are done. Raises FileChangedError if they are, and the file that has them is
+        gone or shorter than it was made."""
         is_done = any(done.startswith(step) for done in self.journal.done)
         if is_done and (not path.exists() or path.stat().st_size < nbytes):
             raise self._damaged(path)
+        return is_done
 
     def _damaged(self, path: Path) -> FileChangedError:
         return FileChangedError(
