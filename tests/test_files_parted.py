@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -139,10 +140,10 @@ def test_kinds_of_data(kind: str, tmp_path: Path, ways: Ways) -> None:
 
 def misleading(page: int = PAGE // 8) -> Array:
     """Random numbers where samples are taken, and hardly any elsewhere."""
-    numbers, x = np.random.default_rng(0), np.zeros(COUNT, np.int64)
+    numbers, x = Random(0), np.zeros(COUNT, np.int64)
     length = COUNT // 256
     for look in range(256):
-        start = COUNT * look // 256 + int(numbers.integers(length - page + 1))
+        start = COUNT * look // 256 + int(numbers.random() * (length - page + 1))
         x[start : start + page] = np.random.default_rng(look).integers(0, 1 << 40, page)
     return x
 
