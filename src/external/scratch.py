@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from io import FileIO
 from pathlib import Path
+from stat import S_ISDIR
 
 from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
 from .crew import always_uninterrupted, whole
@@ -92,8 +93,10 @@ class Scratch(AbstractContextManager["Scratch"]):
         with suppress(FileExistsError):
             self.folder.mkdir(0o700)  # the data may be private
         try:
-            is_folder = self.folder.is_dir() and not self.folder.is_symlink()  # which could not be removed
-            is_scratch = is_folder and (not any(self.folder.iterdir()) or path.is_file())
+            found = self.folder.lstat()  # not of what a link leads to, which could not be removed
+            # A folder for all users, as /tmp, may have one that another has made, and would read our runs in.
+            is_ours = found.st_uid in (os.geteuid(), self.folder.parent.stat().st_uid)
+            is_scratch = S_ISDIR(found.st_mode) and is_ours and (not any(self.folder.iterdir()) or path.is_file())
             file = FileIO(path, "a+") if is_scratch else None
         except FileNotFoundError:
             return False
@@ -105,8 +108,8 @@ class Scratch(AbstractContextManager["Scratch"]):
             if not os.path.lexists(self.folder):
                 return False
             raise InvalidArgumentError(
-                f"target: {self.folder} is in the way, which no sort has left: move it, or have scratch files "
-                "elsewhere (scratch=, --scratch)"
+                f"target: {self.folder} is in the way, which no sort of this user has left: move it, or have scratch "
+                "files elsewhere (scratch=, --scratch)"
             )
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
