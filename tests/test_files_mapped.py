@@ -117,6 +117,8 @@ def test_a_file_that_is_mapped_twice(
     made = np.memmap(tmp_path / "same", "i4", "r+", shape=shape)
     assert gpusort.sort(given, out=made) is made
     assert_same_bits(np.asarray(made), np.sort(x))
+    plan = gpusort.plan(gpusort.sort, given, out=np.memmap(tmp_path / "other", "i4", "w+", shape=shape))
+    assert_same_bits(np.asarray(plan(given)), np.sort(x))
     x.tofile(tmp_path / "raw")
     if len(shape) == 1:  # a part of it
         gpusort.sort(given[:-5], out=made[5:])

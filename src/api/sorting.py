@@ -131,7 +131,7 @@ def sort(
         found = _sorted_map(x, out, settings, target)
         if found is not None:
             return found
-        if x.__class__ is out.__class__:
+        if x.__class__ is out.__class__ and not isinstance(target, Planning):
             from ..external.maps import apart  # which few need
 
             x = apart(cast(Any, x), cast(Any, out))
