@@ -701,6 +701,21 @@ def test_what_no_sort_has_left_stays(tmp_path: Path) -> None:
             part.unlink()
 
 
+@pytest.mark.skipif(getattr(os, "geteuid", os.getpid)() != 0, reason="only root can give a folder to another user")
+def test_runs_are_not_written_for_another_user_to_read(tmp_path: Path) -> None:
+    """Who has made a folder of the name where all can; but where the folder above is his, too, so are all files."""
+    x, folder = sample("f4", 100, 4), tmp_path / "y.npy.sorting"
+    np.save(tmp_path / "x.npy", x)
+    folder.mkdir()
+    os.chown(folder, 12345, -1)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"sorting is in the way, which no sort of this user"):
+        gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
+    assert [*folder.iterdir()] == []
+    os.chown(tmp_path, 12345, -1)
+    gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
+    assert not folder.exists()
+
+
 # -- pieces side by side ----------------------------------------------------------------------------------
 
 

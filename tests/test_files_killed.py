@@ -146,6 +146,22 @@ def test_places_and_records_are_resumed_too(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.load(tmp_path / "target.npy"), result)
 
 
+def test_elements_in_the_last_page_of_a_long_header_are_resumed_too(tmp_path: Path) -> None:
+    """NumPy reads no header that is longer than 10,000 bytes, which are no whole pages."""
+    records = np.zeros(FEW, [("key", "i4"), *((f"{number:030}", "u1") for number in range(205))])
+    records["key"] = np.random.default_rng(2).permutation(FEW)
+    np.save(tmp_path / "source.npy", records)
+
+    def stop(progress: gpusort.Progress) -> None:
+        if progress.fraction > 0.7:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        sort_again(tmp_path, stop, by="key")
+    sort_again(tmp_path, by="key")
+    assert np.load(tmp_path / "target.npy").tobytes() == records[np.argsort(records["key"])].tobytes()
+
+
 def test_killed_between_its_name_and_its_end(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(path: Path, ignore_errors: bool) -> None:
         raise SystemExit
@@ -351,8 +367,12 @@ def test_work_that_somebody_damaged_is_not_gone_on_from(
     assert_sorted(tmp_path, np.load(tmp_path / "source.npy"))
 
 
-def sort_again(folder: Path, progress: Callable[[gpusort.Progress], object] | None = None) -> None:
-    gpusort.sort_file(folder / "source.npy", folder / "target.npy", memory=MEMORY, resume=True, progress=progress)
+def sort_again(
+    folder: Path, progress: Callable[[gpusort.Progress], object] | None = None, by: str | None = None
+) -> None:
+    gpusort.sort_file(
+        folder / "source.npy", folder / "target.npy", by=by, memory=MEMORY, resume=True, progress=progress
+    )
 
 
 def test_runs_of_a_table_that_are_cut_off_are_named(tmp_path: Path, x: Array) -> None:

@@ -104,10 +104,31 @@ def test_parts_of_a_map_and_raw_files(tmp_path: Path, taken: list[Path]) -> None
     assert_same_bits(np.fromfile(tmp_path / "raw", "i4"), np.sort(x))
 
 
+@pytest.mark.parametrize(("shape", "memory"), [((1 << 22,), "1G"), ((8, 1 << 19), "5M")])
+def test_a_file_that_is_mapped_twice(
+    shape: tuple[int, ...], memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose elements would be read when others have been written over them; under another name, too."""
+    monkeypatch.setenv("GPUSORT_MEMORY", memory)
+    x = np.random.default_rng(4).integers(0, 1 << 30, shape, "i4")
+    x.tofile(tmp_path / "raw")
+    os.link(tmp_path / "raw", tmp_path / "same")
+    given = np.memmap(tmp_path / "raw", "i4", "r", shape=shape)
+    made = np.memmap(tmp_path / "same", "i4", "r+", shape=shape)
+    assert gpusort.sort(given, out=made) is made
+    assert_same_bits(np.asarray(made), np.sort(x))
+    plan = gpusort.plan(gpusort.sort, given, out=np.memmap(tmp_path / "other", "i4", "w+", shape=shape))
+    assert_same_bits(np.asarray(plan(given)), np.sort(x))
+    x.tofile(tmp_path / "raw")
+    if len(shape) == 1:  # a part of it
+        gpusort.sort(given[:-5], out=made[5:])
+        assert_same_bits(np.asarray(made), np.append(x[:5], np.sort(x[:-5])))
+
+
 def test_rows(tmp_path: Path, taken: list[Path]) -> None:
     """Those that fit are sorted some at a time, one that does not in runs."""
     x = sample("f4", 120_000, 4)
-    for shape, runs in (((400, 300), 0), ((4, 30_000), 4), ((2, 2, 30_000), 4), ((120_000, 1), 0)):
+    for shape, runs in (((400, 300), 0), ((4, 30_000), 4), ((2, 2, 30_000), 4), ((120_000, 1), 0), ((2, 200, 300), 0)):
         held = mapped(tmp_path / "x.npy", x.reshape(shape))
         taken.clear()
         new = gpusort.sort(held, stable=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -138,10 +140,10 @@ def test_kinds_of_data(kind: str, tmp_path: Path, ways: Ways) -> None:
 
 def misleading(page: int = PAGE // 8) -> Array:
     """Random numbers where samples are taken, and hardly any elsewhere."""
-    numbers, x = np.random.default_rng(0), np.zeros(COUNT, np.int64)
+    numbers, x = Random(0), np.zeros(COUNT, np.int64)
     length = COUNT // 256
     for look in range(256):
-        start = COUNT * look // 256 + int(numbers.integers(length - page + 1))
+        start = COUNT * look // 256 + int(numbers.random() * (length - page + 1))
         x[start : start + page] = np.random.default_rng(look).integers(0, 1 << 40, page)
     return x
 
@@ -209,6 +211,18 @@ def test_stopped_again_and_again(argsort: bool, tmp_path: Path, ways: Ways) -> N
     assert calls > 3
     expected = gpusort.argsort(x) if argsort else gpusort.sort(x)
     assert_same_bits(np.load(tmp_path / "target.npy"), expected)
+    assert set(ways()) == {"parted"}
+
+
+def test_gone_on_with_by_more_threads(tmp_path: Path, ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which have a slot each, also where there are more buckets than the two runs of a call with one thread."""
+    x = keys_of("f4", 9)
+    np.save(tmp_path / "source.npy", x)
+    monkeypatch.setattr(f"{__name__}.MEMORY", 22 * COUNT)
+    for cores, step in ((1, 2), (4, 0)):
+        monkeypatch.setattr(engine, "core_count", partial(int, cores))
+        stopped_at(tmp_path, step)
+    assert_same_bits(np.load(tmp_path / "target.npy"), gpusort.sort(x))
     assert set(ways()) == {"parted"}
 
 

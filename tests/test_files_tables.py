@@ -314,6 +314,17 @@ def test_a_column_that_is_named_twice_counts_once(suffix: str, tmp_path: Path) -
         assert_same_table(read(target), table.take(pa.array(order_of(table, ["u1", "f4"], False))))
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8")
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_names_that_are_no_text(suffix: str, tmp_path: Path) -> None:
+    source, target = (tmp_path / os.fsdecode(name + b"-caf\xe9." + suffix.encode()) for name in (b"from", b"to"))
+    write(pa.table({"key": np.arange(3_000)[::-1], "row": np.arange(3_000)}), tmp_path / f"x.{suffix}")
+    (tmp_path / f"x.{suffix}").rename(source)
+    gpusort.sort_file(source, target, by="key", memory=LEAST)
+    target.rename(tmp_path / f"x.{suffix}")
+    assert np.array_equal(values_of(read(tmp_path / f"x.{suffix}")["key"].combine_chunks()), np.arange(3_000))
+
+
 def test_pandas_is_not_imported_for_a_table(tmp_path: Path) -> None:
     """As pyarrow's own conversions do, which takes longer than most sorts."""
     pytest.importorskip("pandas")

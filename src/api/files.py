@@ -247,23 +247,24 @@ class MappedCall:
         overlap = overlap_partly(array, place) or (mapping is not None and mapping.overlaps_partly(made_at))
         if array.ndim > 1 and overlap:  # a row would be written over before it is read
             raise InvalidArgumentError("out: expected x itself, or an array apart from it; they overlap")
-        self._into(array, place, memory)
+        is_in_place = mapping is not None and made_at is not None and mapping.is_at(made_at)
+        self._into(place if is_in_place else array, place, memory)  # also where the file is mapped twice
         return out
 
     def _into(self, x: HostArray, out: HostArray, memory: int) -> None:
         """Sorts batches of rows that fit into memory, or single rows by the external sort."""
         if (mapped := Mapping.of(out)) is not None:
             mapped.reserve()
-        if x.ndim > 1 and x[0].nbytes <= memory:
-            step, engine = max(1, memory // x[0].nbytes), OwnEngine(self.target)
-            for start in range(0, len(x), step):
+        rows, results = (array.reshape(-1, array.shape[-1]) for array in (x, out))
+        if rows[0].nbytes <= memory:
+            step, engine = memory // rows[0].nbytes, OwnEngine(self.target)
+            for start in range(0, len(rows), step):
                 own = slice(start, start + step)
-                engine.sort(np.asarray(x[own]), np.asarray(out[own]), self.order, stable=self.stable)
+                engine.sort(np.asarray(rows[own]), np.asarray(results[own]), self.order, stable=self.stable)
             return
-        for row, result in zip(x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1]), strict=True):
-            given, made = Mapping.of(row), Mapping.of(result)
-            work = self._sort(row, memory)
-            if given is not None and made is not None and given.is_at(made):
+        for row, result in zip(rows, results, strict=True):
+            work, made = self._sort(row, memory), Mapping.of(result)
+            if made is not None and x is out:
                 work.in_place(result, made)
             else:
                 work.into(row, result)

@@ -131,6 +131,10 @@ def sort(
         found = _sorted_map(x, out, settings, target)
         if found is not None:
             return found
+        if x.__class__ is out.__class__ and not isinstance(target, Planning):
+            from ..external.maps import apart  # which few need
+
+            x = apart(cast(Any, x), cast(Any, out))
     result = call(Sort, settings, target, x) if out is None else call_with(Sort, settings, target, (x,), out)
     if short is not None:
         known = cast(HostArray, x)

@@ -14,7 +14,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -29,6 +29,8 @@ from .plans import Plan
 from .scratch import Scratch
 from .sort import Endpoints, Passes
 from .work import Work
+
+Mapped: TypeAlias = "np.memmap[tuple[int, ...], np.dtype[Any]]"
 
 _PIECE = 1 << 26  # bytes restored at a time
 _AHEAD = 1 << 26  # bytes journalled ahead at a time, by an fsync
@@ -49,7 +51,7 @@ class Mapping:
         """A contiguous array's; None if it has none, or one that is copy-on-write or anonymous."""
         if not isinstance(array, np.memmap) or array.mode == "c" or array.filename is None:
             return None
-        mapped = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", array)
+        mapped = cast(Mapped, array)
         base = _memory_owner(mapped)
         if not isinstance(base, mmap.mmap):
             return None
@@ -59,15 +61,13 @@ class Mapping:
 
     def is_at(self, other: Mapping) -> bool:
         """Whether both are the same bytes of the same file."""
-        if (self.position, self.nbytes) != (other.position, other.nbytes):
-            return False
-        with suppress(FileNotFoundError):  # of a file that was removed since
-            return self.path.samefile(other.path)
-        return self.path == other.path
+        return (self.position, self.nbytes) == (other.position, other.nbytes) and _is_same_file(self.path, other.path)
 
     def overlaps_partly(self, other: Mapping | None) -> bool:
         """Whether some of the bytes are the same ones of a file, but not the first."""
-        return other is not None and self.path == other.path and 0 < abs(self.position - other.position) < self.nbytes
+        if other is None or not 0 < abs(self.position - other.position) < self.nbytes:
+            return False
+        return _is_same_file(self.path, other.path)
 
     def reserve(self) -> None:
         """Takes room on the disk for all of it. A new file has none yet, and the system ends a process that writes to a
@@ -278,6 +278,19 @@ class MapSort:
                 x[start // spilled.itemsize :][: held.size] = held
             mapping.sync()
         journal.done.clear()
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    with suppress(FileNotFoundError):  # of one that was removed since
+        return path.samefile(other)
+    return path == other
+
+
+def apart(x: Mapped, out: Mapped) -> Array:
+    """x, or a copy of it if both are of one file that is mapped twice: addresses do not tell whether they overlap."""
+    if x.filename is None or out.filename is None or _memory_owner(x) is _memory_owner(out):
+        return x
+    return np.array(x) if _is_same_file(Path(x.filename), Path(out.filename)) else x
 
 
 def _memory_owner(array: Array) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -42,14 +43,14 @@ class Parting:
     def pivots(self, copied: Callable[[int, int], Bytes], count: int, length: int) -> Array:
         """Those for so many elements, in runs of a length, by some of the input's bytes. Raises Unbalanced if these say
         that some part would be longer than a run, or so many parts took longer than to sort. The same whenever it is
-        called."""
+        called, by any version of Python and NumPy: a sort may be gone on with by others."""
         parts, dtype = next((parts for parts in _PARTS if parts * length >= _ROOM * count), 0), self._work.source
         page = max(1, PAGE // dtype.itemsize)
         looks = min(_PAGES, count // page)
         if not parts or not looks or self.partition is None or parts > self.partition.most_parts:
             raise Unbalanced
-        numbers = np.random.default_rng(0)  # not at equal distances, with which the data may have something in common
-        starts = [count * look // looks + int(numbers.integers(count // looks - page + 1)) for look in range(looks)]
+        numbers = Random(0)  # not at equal distances, with which the data may have something in common
+        starts = [count * look // looks + int(numbers.random() * (count // looks - page + 1)) for look in range(looks)]
         pages = [copied(start * dtype.itemsize, (start + page) * dtype.itemsize).view(dtype) for start in starts]
         sample = np.concatenate([self._numbers(held, start) for held, start in zip(pages, starts, strict=True)])
         sample.sort()

@@ -114,7 +114,6 @@ def bytes_of(memory: object, name: str = "memory") -> int:
 
 def free_memory() -> int:
     """Free bytes: the least of the machine's (MemAvailable) and of those left in this process's control groups."""
-    # What a group uses includes page cache that could be dropped, so this errs on the safe side.
     return min([_machine_free(), *(max(0, limit - used) for limit, used in memory_limits())])
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from io import FileIO
 from pathlib import Path
+from stat import S_ISDIR
 
 from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
 from .crew import always_uninterrupted, whole
@@ -92,8 +93,10 @@ class Scratch(AbstractContextManager["Scratch"]):
         with suppress(FileExistsError):
             self.folder.mkdir(0o700)  # the data may be private
         try:
-            is_folder = self.folder.is_dir() and not self.folder.is_symlink()  # which could not be removed
-            is_scratch = is_folder and (not any(self.folder.iterdir()) or path.is_file())
+            found = self.folder.lstat()  # not of what a link leads to, which could not be removed
+            # A folder for all users, as /tmp, may have one that another has made, and would read our runs in.
+            is_ours = found.st_uid in (os.geteuid(), self.folder.parent.stat().st_uid)
+            is_scratch = S_ISDIR(found.st_mode) and is_ours and (not any(self.folder.iterdir()) or path.is_file())
             file = FileIO(path, "a+") if is_scratch else None
         except FileNotFoundError:
             return False
@@ -105,8 +108,8 @@ class Scratch(AbstractContextManager["Scratch"]):
             if not os.path.lexists(self.folder):
                 return False
             raise InvalidArgumentError(
-                f"target: {self.folder} is in the way, which no sort has left: move it, or have scratch files "
-                "elsewhere (scratch=, --scratch)"
+                f"target: {self.folder} is in the way, which no sort of this user has left: move it, or have scratch "
+                "files elsewhere (scratch=, --scratch)"
             )
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -236,12 +239,13 @@ class Scratch(AbstractContextManager["Scratch"]):
             if found.get(path, stamp if path == str(self.part) else None) != stamp:
                 raise self._damaged(Path(path))
 
-    def require_kept(self, step: str, path: Path, nbytes: int) -> None:
-        """Raises FileChangedError if steps of such a name are done, and the file that has them is gone or shorter than
-        it was made."""
+    def require_kept(self, step: str, path: Path, nbytes: int) -> bool:
+        """Whether steps of such a name are done. Raises FileChangedError if they are, and the file that has them is
+        gone or shorter than it was made."""
         is_done = any(done.startswith(step) for done in self.journal.done)
         if is_done and (not path.exists() or path.stat().st_size < nbytes):
             raise self._damaged(path)
+        return is_done
 
     def _damaged(self, path: Path) -> FileChangedError:
         return FileChangedError(

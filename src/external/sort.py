@@ -80,8 +80,9 @@ class Passes:
         sizes = self._work.source.itemsize, self._work.spilled.itemsize, self._work.result.itemsize
         longest = max(self._lengths)
         self._workers = min(self._work.engine.workers, len(self._lengths))
-        slots = min(slots_for(self._workers), len(self._lengths))
-        more = beside(len(self._lengths), plan.gap, sizes[1]) if len(self._lengths) > 1 else 0
+        slots, more = 1, 0
+        if len(self._lengths) > 1:  # of partitioned runs there may be more buckets than runs
+            slots, more = slots_for(self._workers), beside(len(self._lengths), plan.gap, sizes[1])
         self._loaded = [buffer_for(longest * max(sizes[:2]) + more) for _ in range(slots)]
         self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(slots)]
         self._meter = Meter(self._lengths, sizes[0], report)
@@ -178,7 +179,7 @@ def sort_elements(layout: Elements, work: Work, scratch: Scratch, report: Report
     def by(plan: Plan) -> None:
         spill = count * work.spilled.itemsize if count > plan.run else 0
         scratch.require_kept("run ", runs_file, spill)
-        scratch.require_kept("bucket", part, whole)
+        has_buckets = scratch.require_kept("bucket", part, whole)
         require_disk_space({runs_file: spill, part: whole})
         with (
             layout.opened() as given,
@@ -187,9 +188,10 @@ def sort_elements(layout: Elements, work: Work, scratch: Scratch, report: Report
         ):
             runs.reserve(spill)
             made.reserve(whole)
-            page = buffer_for(len(header))
-            page[: len(header)] = np.frombuffer(header, np.uint8)
-            made.write(page, len(header), -len(header))
+            if not has_buckets:  # the first of which may begin in the header's last page
+                page = buffer_for(len(header))
+                page[: len(header)] = np.frombuffer(header, np.uint8)
+                made.write(page, len(header), -len(header))
             Passes(work, count, plan, Endpoints(given, runs, made), scratch.journal, report).run()
             made.cut_off(whole)
 

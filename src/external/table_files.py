@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -26,7 +27,7 @@ class ParquetTable:
     """A Parquet file, streamed page by page rather than by whole row groups."""
 
     def __init__(self, path: Path) -> None:
-        self._file = parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+        self._file = parquet.ParquetFile(pa.OSFile(os.fsencode(path)), buffer_size=1 << 20, pre_buffer=False)
         self.metadata = self._file.metadata
         self.schema = self._file.schema_arrow
         self.rows = self.metadata.num_rows
@@ -79,7 +80,7 @@ class ArrowTable:
             opened = pa.ipc.open_file(pa.BufferReader(memory))
         except ValueError as error:  # ArrowInvalid is a ValueError; so is mapping an empty file
             raise InvalidArgumentError(f"source: {path} is no Arrow file: {error}") from error
-        self._read = pa.ipc.open_file(pa.OSFile(str(path)))
+        self._read = pa.ipc.open_file(pa.OSFile(os.fsencode(path)))
         self._read_again = lru_cache(maxsize=1)(self._read.get_batch)
         self.schema, self.rows, self.nbytes = opened.schema, 0, 0
         self._starts, self._with_nulls = list[int](), set[str]()

@@ -45,7 +45,7 @@ class PyarrowSink:
     @classmethod
     def of_arrow(cls, path: Path, schema: pa.Schema, rows: int | None = None, mode: str = "wb") -> PyarrowSink:
         """To an Arrow IPC file, which with mode "ab" follows others in the same file."""
-        file = pa.OSFile(str(path), mode)
+        file = pa.OSFile(os.fsencode(path), mode)
         return cls(path, file, pa.ipc.new_file(file, schema), rows)
 
     @classmethod
@@ -60,7 +60,7 @@ class PyarrowSink:
             codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
             words = sorted({c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)})
             rows = max(_LEAST_ROWS, like.metadata.row_group(0).num_rows)
-        file = pa.OSFile(str(path), "wb")
+        file = pa.OSFile(os.fsencode(path), "wb")
         writer = parquet.ParquetWriter(file, like.schema, compression=codecs, use_dictionary=words)
         return cls(path, file, writer, rows)
 

@@ -163,7 +163,7 @@ class _Passes:
             left = [run for run in pieces if run not in self._ends]
             self._pass("runs", left, self._load_rows, self._make_run, partial(self._keep_run, held))
             self._require_there(held)
-            with pa.OSFile(str(self._file)) as file:
+            with pa.OSFile(os.fsencode(self._file)) as file:
                 self._merge([ArrowRun(file, self._ends[run], self._batch, self._sort.keys.by) for run in pieces])
 
     def _merge(self, runs: Sequence[ArrowRun]) -> None:

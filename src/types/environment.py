@@ -36,21 +36,25 @@ def memory_bytes() -> int:
 
 def memory_limits(proc: str = "/proc/self/cgroup", mounts: str = "/sys/fs/cgroup") -> list[tuple[int, int]]:
     """The bytes that this process's control group may use, and uses, and the same for all around it, a container's
-    among them, in version 1 or 2. Groups without a limit are left out."""
+    among them, in version 1 or 2. Groups without a limit are left out. Files that the system caches are not counted as
+    used: it drops them where memory is short, and until then they may take all that is left."""
     found: list[tuple[int, int]] = []
     for line in _read(proc).splitlines():
         _, controllers, group = line.split(":", 2)
         if not controllers:
-            folder, names = mounts, ("memory.max", "memory.current")
+            folder, names, below = mounts, ("memory.max", "memory.current"), ""
         elif "memory" in controllers.split(","):
             folder, names = f"{mounts}/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+            below = "total_"  # of what the groups in it use, too
         else:
             continue
         parts = [folder, *filter(None, group.split("/"))]
         for count in range(len(parts), 0, -1):
-            limit, used = (_read("/".join((*parts[:count], name))).strip() for name in names)
+            limit, used, stat = (_read("/".join((*parts[:count], name))).strip() for name in (*names, "memory.stat"))
             if limit.isdigit():  # or "max", or there is no such group where this process sees them
-                found.append((int(limit), int(used or 0)))
+                counts = {kind: count for kind, _, count in (line.partition(" ") for line in stat.splitlines())}
+                cached = sum(int(counts.get(f"{below}{kind}_file", 0)) for kind in ("active", "inactive"))
+                found.append((int(limit), max(0, int(used or 0) - cached)))
     return found
 
 

@@ -42,8 +42,9 @@ class FileMetaData:
 
 class ParquetFile:
     def __init__(
-        self, source: str | PathLike[str], *, buffer_size: int = 0, pre_buffer: bool = False, memory_map: bool = False
-    ) -> None: ...
+        self, source: str | PathLike[str] | NativeFile, *, buffer_size: int = 0, pre_buffer: bool = False,
+        memory_map: bool = False,
+    ) -> None: ...  # fmt: skip
     @property
     def metadata(self) -> FileMetaData: ...
     @property
