@@ -275,6 +275,8 @@ MESSAGES = {
     "exceeds_the_number_of_an_enum": OF_NUMBERS,
     "chooses_a_negative_member": NO_NUMBER,
     "equates_with_a_negative_member": NO_NUMBER,
+    "matches_a_negative_member": NO_NUMBER,
+    "holds_a_negative_member": NO_NUMBER,
     "takes_numbers_of_enums_for_scalars": OF_NUMBERS,
     "adds_to_a_number_that_changed": OF_NUMBERS,
     "gives_two_arrays": ("expected the array 'data' from every `return`, found registers, e.g. `return U32(1)`"),
