@@ -13,6 +13,7 @@ from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.registry import target
+from gpusort.types.indices import SortOrder
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
 from gpusort.types.scalars import F32, U32
@@ -63,6 +64,37 @@ def test_tuples_are_compile_time_values_with_all_that_is_in_them() -> None:
         target("simulator").run(Schedule((buffer,), (launch,)), {"data": data})
         found.append(float(data[0]))
     assert found == [3, 4, np.inf, -np.inf]
+
+
+@attrs.frozen
+class Turn:
+    order: SortOrder
+
+
+@attrs.frozen
+class Turned:
+    by: U32
+    turn: Turn
+    order: SortOrder
+
+
+@kernel
+def turned(cx: Invocation, data: Storage[U32], given: Turned, beside: tuple[Turned, int]) -> None:
+    data[0] = given.by + U32(given.turn.order.value) * 10 + U32(given.order.value) * 100
+    data[0] = data[0] + U32(beside[0].order.value) * 1000
+
+
+def test_an_enum_beside_scalars_is_a_number_at_run_time_and_one_program_takes_any_member() -> None:
+    """In a struct without scalars, or in a tuple, it is a compile-time value."""
+    buffer, data, programs = Buffer("data", U32, 1, Role.OUTPUT), np.zeros(1, np.uint32), dict[object, set[int]]()
+    for first, second, third in product(SortOrder, repeat=3):
+        given = Turned(U32(5), Turn(first), second)
+        launch = turned.launch(Grid(1, 1), buffer, given, (attrs.evolve(given, order=third), 0))
+        target("simulator").run(Schedule((buffer,), (launch,)), {"data": data})
+        assert data == [5 + 10 * first.value + 100 * second.value + 1000 * third.value]
+        programs.setdefault((first, third), set()).add(id(specialise(launch).program))
+    assert [len(of_both) for of_both in programs.values()] == [1] * 4
+    assert len(set[int]().union(*programs.values())) == 4
 
 
 @kernel

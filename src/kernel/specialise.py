@@ -18,13 +18,13 @@ from ..types.scalars import Scalar
 from . import ir
 from .builder import KernelBuilder
 from .captures import Captures
-from .launch import Buffer, Launch, Step, is_buffer, kind_of
+from .launch import Buffer, Launch, Step, has_scalars, is_buffer, kind_of
 from .memories import new_array
 from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
 from .span import Span
-from .values import InvocationValue, MemoryValue, StructValue, Value, has_number, has_scalars, of_object
+from .values import InvocationValue, MemoryValue, StructValue, Value, has_number, of_object
 from .verify import verify
 
 _programs: dict[object, tuple[_Reading, ...]] = {}  # by specialisation key; the newest reading first
