@@ -926,6 +926,11 @@ class Signed:
 
 
 @kernel
+def asks_for_the_name_of_a_member(cx, data: Storage[U32], p: Params):
+    data[0] = U32(p.order.name == "ASCENDING")  # <-
+
+
+@kernel
 def matches_a_negative_member(cx, data: Storage[U32], p: Params):
     numbers = Registers(Signed, 1)
     match numbers[0].sign:  # <-

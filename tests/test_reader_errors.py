@@ -275,6 +275,9 @@ MESSAGES = {
     "exceeds_the_number_of_an_enum": OF_NUMBERS,
     "chooses_a_negative_member": NO_NUMBER,
     "equates_with_a_negative_member": NO_NUMBER,
+    "asks_for_the_name_of_a_member": (
+        "expected a field, a method or a property of SortOrder, found `.name`, which is none, e.g. `kind.value`"
+    ),
     "matches_a_negative_member": NO_NUMBER,
     "holds_a_negative_member": NO_NUMBER,
     "takes_numbers_of_enums_for_scalars": OF_NUMBERS,
