@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from itertools import product
+from weakref import ref
 
 import attrs
 import numpy as np
 import pytest
 
+from gpusort.kernel import specialise as specialise_module
+from gpusort.kernel.ir import Program
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.kernel.passes.overlay import packed_bytes
+from gpusort.kernel.passes.walk import writers_in
 from gpusort.kernel.specialise import specialise
+from gpusort.targets.cpu.writer import asks
 from gpusort.targets.registry import target
+from gpusort.types.bounded import Bounded
+from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.indices import SortOrder
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
@@ -112,3 +121,27 @@ def test_zeros_of_both_signs_and_nan_are_compile_time_values_of_their_own(of: Ca
     ]
     assert len({*programs}) == 3
     assert programs[2] is programs[3]
+
+
+@pytest.mark.parametrize("name", ["simulator", "cpu", "wgsl"])
+def test_what_a_function_defines_anew_in_each_call_is_let_go_of(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what targets compiled of it."""
+    try:
+        runs = target(name)
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr(specialise_module, "_programs", Bounded[object, object](4))
+    buffer, seen = Buffer("data", U32, 1, Role.INOUT), list[ref[Program]]()
+    for number in range(9):
+
+        @kernel
+        def adds(cx: Invocation, data: Storage[U32], number: int) -> None:
+            data[0] = data[0] + number
+
+        launch = adds.launch(Grid(1, 1), buffer, number)
+        runs.run(Schedule((buffer,), (launch,)), {"data": np.zeros(1, np.uint32)})
+        seen.append(ref(specialise(launch).program))
+    for of_the_last in (writers_in, packed_bytes, asks):
+        of_the_last.cache_clear()
+    gc.collect()
+    assert [at for at, program in enumerate(seen) if program() is not None] == [8]
