@@ -926,6 +926,11 @@ class Signed:
 
 
 @kernel
+def calls_an_enum_of_no_members(cx, data: Storage[U32], p: Params):
+    data[0] = U32(Enum(p.n) == p.order)  # <-
+
+
+@kernel
 def asks_for_the_name_of_a_member(cx, data: Storage[U32], p: Params):
     data[0] = U32(p.order.name == "ASCENDING")  # <-
 

@@ -144,7 +144,7 @@ class ControlReader(CallReader, ABC):
         """`match` on an enum, which must name every member."""
         subject = self.read(node.subject)
         cls = class_behind(subject)
-        if cls is None or not issubclass(cls, Enum):
+        if cls is None or not issubclass(cls, Enum) or not cls.__members__:
             self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `if x == 1:` for a number")
         if issubclass(cls, Flag):  # of which one may be several members, or none
             self.expected(node, f"an enum to match, found {cls.__name__}, which is a Flag, e.g. `if x.value & 1 != 0:`")
