@@ -919,6 +919,37 @@ def equates_with_a_negative_member(cx, data: Storage[U32], p: Params):
     data[0] = U32(p.order == Sign.MINUS)  # <-
 
 
+@attrs.frozen
+class Signed:
+    size: U32
+    sign: Sign
+
+
+@kernel
+def calls_an_enum_of_no_members(cx, data: Storage[U32], p: Params):
+    data[0] = U32(Enum(p.n) == p.order)  # <-
+
+
+@kernel
+def asks_for_the_name_of_a_member(cx, data: Storage[U32], p: Params):
+    data[0] = U32(p.order.name == "ASCENDING")  # <-
+
+
+@kernel
+def matches_a_negative_member(cx, data: Storage[U32], p: Params):
+    numbers = Registers(Signed, 1)
+    match numbers[0].sign:  # <-
+        case Sign.MINUS:
+            data[0] = p.n
+        case Sign.PLUS:
+            pass
+
+
+@kernel
+def holds_a_negative_member(cx, data: Storage[U32], p: Params):
+    data[0] = Signed(p.n, Sign.MINUS).size  # <-
+
+
 @kernel
 def takes_numbers_of_enums_for_scalars(cx, data: Storage[U32], p: Params):
     number = p.order.value if p.n > 1 else p.order.value

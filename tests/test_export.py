@@ -108,6 +108,18 @@ def test_a_length_that_was_made_into_another_int_is_noticed() -> None:
         plans_of(lambda length: _filling(lambda n: int(str(n)), length), Kernels(any_device(0).limits, wgsl_kernel))
 
 
+def test_plans_end_where_a_buffer_has_more_scalars_than_kernels_count() -> None:
+    """As targets refuse it: indices and lengths are U32."""
+    times = 3
+
+    def make(length: int) -> Schedule:
+        data = Buffer("data", U32, times * length, Role.OUTPUT)
+        return Schedule((data,), (fill.launch(Grid(1, 64), data, U32(1)),))
+
+    (plan,) = plans_of(make, Kernels(any_device(0).limits, wgsl_kernel))
+    assert (plan.first, plan.last) == (0, ((1 << 32) - 1) // times)
+
+
 def test_a_form_for_every_length_is_refused() -> None:
     def steps(length: int) -> int:
         return sum(length > other for other in range(1000))

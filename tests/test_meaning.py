@@ -323,9 +323,52 @@ def counts_in_signed(_: Invocation, out: Storage[U32]) -> None:
         out[i] = i
 
 
+@kernel
+def indexes_by_a_float(_: Invocation, out: Storage[U32]) -> None:
+    place: Any = 1.0
+    out[place] = U32(0)
+
+
+@kernel
+def votes_by_a_number(cx: Invocation, out: Storage[U32]) -> None:
+    number: Any = out.length
+    out[0] = U32(cx.ballot(number))
+
+
+@kernel
+def matches_wide(cx: Invocation, out: Storage[U32]) -> None:
+    wide: Any = U64(1)
+    out[0] = U32(cx.match(wide))
+
+
+@kernel
+def adds_wide_lanes(cx: Invocation, out: Storage[U32]) -> None:
+    wide: Any = U64(1)
+    out[0] = U32(cx.subgroup_add(wide))
+
+
+@kernel
+def reads_a_lane_below_all(cx: Invocation, out: Storage[U32]) -> None:
+    below: Any = -1
+    out[0] = cx.shuffle(out.length, below)
+
+
+@kernel
+def reads_a_signed_lane(cx: Invocation, out: Storage[U32]) -> None:
+    lane: Any = I32(0)
+    out[0] = cx.shuffle_xor(out.length, lane)
+
+
+@kernel
+def loads_storage_for_all(cx: Invocation, out: Storage[U32]) -> None:
+    storage: Any = out
+    out[0] = cx.load_uniform(storage, 0)
+
+
 REFUSED = [stores_float, stores_number, stores_wide, stores_in_register, stores_misfit_of_field, swaps_float,
            indexes_by_signed, adds_bool, adds_bool_to_float, shifts_by_wide, adds_negative, counts_down,
-           counts_in_signed]  # fmt: skip
+           counts_in_signed, indexes_by_a_float, votes_by_a_number, matches_wide, adds_wide_lanes,
+           reads_a_lane_below_all, reads_a_signed_lane, loads_storage_for_all]  # fmt: skip
 
 
 @pytest.mark.parametrize("wrong", REFUSED, ids=lambda k: k.name)

@@ -275,6 +275,12 @@ MESSAGES = {
     "exceeds_the_number_of_an_enum": OF_NUMBERS,
     "chooses_a_negative_member": NO_NUMBER,
     "equates_with_a_negative_member": NO_NUMBER,
+    "calls_an_enum_of_no_members": "expected a member of Enum, e.g. `Enum.MEMBER`",
+    "asks_for_the_name_of_a_member": (
+        "expected a field, a method or a property of SortOrder, found `.name`, which is none, e.g. `kind.value`"
+    ),
+    "matches_a_negative_member": NO_NUMBER,
+    "holds_a_negative_member": NO_NUMBER,
     "takes_numbers_of_enums_for_scalars": OF_NUMBERS,
     "adds_to_a_number_that_changed": OF_NUMBERS,
     "gives_two_arrays": ("expected the array 'data' from every `return`, found registers, e.g. `return U32(1)`"),

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from itertools import product
+from weakref import ref
 
 import attrs
 import numpy as np
 import pytest
 
+from gpusort.kernel import specialise as specialise_module
+from gpusort.kernel.ir import Program
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.kernel.passes.overlay import packed_bytes
+from gpusort.kernel.passes.walk import writers_in
 from gpusort.kernel.specialise import specialise
+from gpusort.targets.cpu.writer import asks
 from gpusort.targets.registry import target
+from gpusort.types.bounded import Bounded
+from gpusort.types.errors import TargetUnavailableError
+from gpusort.types.indices import SortOrder
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
 from gpusort.types.scalars import F32, U32
@@ -65,6 +75,37 @@ def test_tuples_are_compile_time_values_with_all_that_is_in_them() -> None:
     assert found == [3, 4, np.inf, -np.inf]
 
 
+@attrs.frozen
+class Turn:
+    order: SortOrder
+
+
+@attrs.frozen
+class Turned:
+    by: U32
+    turn: Turn
+    order: SortOrder
+
+
+@kernel
+def turned(cx: Invocation, data: Storage[U32], given: Turned, beside: tuple[Turned, int]) -> None:
+    data[0] = given.by + U32(given.turn.order.value) * 10 + U32(given.order.value) * 100
+    data[0] = data[0] + U32(beside[0].order.value) * 1000
+
+
+def test_an_enum_beside_scalars_is_a_number_at_run_time_and_one_program_takes_any_member() -> None:
+    """In a struct without scalars, or in a tuple, it is a compile-time value."""
+    buffer, data, programs = Buffer("data", U32, 1, Role.OUTPUT), np.zeros(1, np.uint32), dict[object, set[int]]()
+    for first, second, third in product(SortOrder, repeat=3):
+        given = Turned(U32(5), Turn(first), second)
+        launch = turned.launch(Grid(1, 1), buffer, given, (attrs.evolve(given, order=third), 0))
+        target("simulator").run(Schedule((buffer,), (launch,)), {"data": data})
+        assert data == [5 + 10 * first.value + 100 * second.value + 1000 * third.value]
+        programs.setdefault((first, third), set()).add(id(specialise(launch).program))
+    assert [len(of_both) for of_both in programs.values()] == [1] * 4
+    assert len(set[int]().union(*programs.values())) == 4
+
+
 @kernel
 def filled_with(cx: Invocation, data: Storage[F32], number: float) -> None:
     data[cx.global_id] = F32(number)
@@ -80,3 +121,27 @@ def test_zeros_of_both_signs_and_nan_are_compile_time_values_of_their_own(of: Ca
     ]
     assert len({*programs}) == 3
     assert programs[2] is programs[3]
+
+
+@pytest.mark.parametrize("name", ["simulator", "cpu", "wgsl"])
+def test_what_a_function_defines_anew_in_each_call_is_let_go_of(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what targets compiled of it."""
+    try:
+        runs = target(name)
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr(specialise_module, "_programs", Bounded[object, object](4))
+    buffer, seen = Buffer("data", U32, 1, Role.INOUT), list[ref[Program]]()
+    for number in range(9):
+
+        @kernel
+        def adds(cx: Invocation, data: Storage[U32], number: int) -> None:
+            data[0] = data[0] + number
+
+        launch = adds.launch(Grid(1, 1), buffer, number)
+        runs.run(Schedule((buffer,), (launch,)), {"data": np.zeros(1, np.uint32)})
+        seen.append(ref(specialise(launch).program))
+    for of_the_last in (writers_in, packed_bytes, asks):
+        of_the_last.cache_clear()
+    gc.collect()
+    assert [at for at, program in enumerate(seen) if program() is not None] == [8]

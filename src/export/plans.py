@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import attrs
 
+from ..algos.sizes import LARGEST_U32
 from ..kernel import ir
 from ..kernel.launch import Role, Schedule, Step
 from ..kernel.specialise import specialise
@@ -31,7 +32,6 @@ from .kernels import ExportedKernel, Kernels, wgsl_kernel
 from .operations import OPERATIONS, Variant
 from .request import Request
 
-LONGEST = (1 << 32) - 1
 _ROWS_TO_VERIFY = 5
 _MOST_PLANS = 64  # of one operation: beyond, there would likely be a plan for each length
 
@@ -70,15 +70,16 @@ def plans_of(make: Callable[[int], Schedule], kernels: Kernels, shortest: int = 
     UnsupportedTypeError if there are too many."""
     found: list[Plan] = []
     first = shortest
-    while first <= LONGEST:
+    while first <= LARGEST_U32:
         if len(found) == _MOST_PLANS:
             raise UnsupportedTypeError(
                 f"export: the schedule has more than {_MOST_PLANS} forms up to length {first}; one that changes with "
                 "every length is not for lengths that are not known yet"
             )
-        length = Traced.of(first, first, LONGEST)
+        length = Traced.of(first, first, LARGEST_U32)
         try:
             schedule = make(length)
+            _require_counted(schedule)
         except InvalidArgumentError:  # this length and longer ones are beyond what the operation takes
             if not found:
                 raise
@@ -88,6 +89,14 @@ def plans_of(make: Callable[[int], Schedule], kernels: Kernels, shortest: int = 
         found.append(plan)
         first = plan.last + 1
     return tuple(found)
+
+
+def _require_counted(schedule: Schedule) -> None:
+    """Raises InvalidArgumentError for a buffer of more scalars than a U32 counts, as every target does."""
+    for step in map(specialise, schedule.launches):
+        for memory, buffer in step.buffers.items():
+            if step.length_of(memory) > LARGEST_U32:
+                raise InvalidArgumentError(f"export: buffer {buffer.name!r} has more than {LARGEST_U32} scalars")
 
 
 def _plan(schedule: Schedule, kernels: Kernels, length: Traced | None = None) -> Plan:

@@ -26,7 +26,7 @@ from ..types.monoids import Monoid
 from ..types.scalars import Scalar
 from . import ir, messages
 from .arguments import members_of
-from .compile_time import evaluated
+from .compile_time import evaluated, require_numbers
 from .expressions import ExpressionReader
 from .kernel import Kernel
 from .memories import invocation_method, memory_method, registers
@@ -200,6 +200,7 @@ class CallReader(ExpressionReader, ABC):
                                 f"e.g. each argument by itself, or `{name}: U32 = U32(0)`")  # fmt: skip
             if isinstance(annotation, EnumMeta):
                 value = lift(value, self.span(node))
+                require_numbers((value,), self.span(node))
             if not _fits(value, annotation):
                 wanted = getattr(annotation, "__name__", str(annotation))
                 example = messages.element_of(annotation, value)

@@ -47,7 +47,8 @@ def require_numbers(values: Sequence[Value], span: Span) -> None:
     """Raises KernelError for an enum member that `lift` left at compile time: its value is no number of a device."""
     for value in values:
         if isinstance(value, Enum):
-            expected(span, f"a number from 0 to 2**32 - 1 as the value of {value}, which is {value.value!r}, "
+            member = f"{type(value).__name__}.{value.name}"  # of an IntEnum `str` gives the number
+            expected(span, f"a number from 0 to 2**32 - 1 as the value of {member}, which is {value.value!r}, "
                            f"e.g. `{value.name} = 1`")  # fmt: skip
 
 

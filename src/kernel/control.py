@@ -24,14 +24,14 @@ from ..types.layout import Type
 from . import ir, messages
 from .builder import MOST_ITERATIONS, KernelBuilder, apply
 from .calls import CallReader
-from .compile_time import evaluated
+from .compile_time import evaluated, require_numbers
 from .memories import operand
 from .messages import describe
 from .names import Bound, held, names_after
 from .operators import require_plain_equality
 from .passes.walk import leaves_loop
 from .source import Source, escapes, jumps, paths_through
-from .values import Value, class_behind, enum_number, is_known, is_tuple, of_object
+from .values import Value, class_behind, enum_number, is_known, is_tuple, lift, of_object
 
 # An item of a block: a statement, or an action between statements (an unrolled loop binds its variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
@@ -144,7 +144,7 @@ class ControlReader(CallReader, ABC):
         """`match` on an enum, which must name every member."""
         subject = self.read(node.subject)
         cls = class_behind(subject)
-        if cls is None or not issubclass(cls, Enum):
+        if cls is None or not issubclass(cls, Enum) or not cls.__members__:
             self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `if x == 1:` for a number")
         if issubclass(cls, Flag):  # of which one may be several members, or none
             self.expected(node, f"an enum to match, found {cls.__name__}, which is a Flag, e.g. `if x.value & 1 != 0:`")
@@ -171,6 +171,7 @@ class ControlReader(CallReader, ABC):
             return self.cases(node, subject, others, rest)
         span, code = self.span(node), enum_number(subject)
         assert code is not None
+        require_numbers([lift(member, span) for member in members], span)
         tests = [apply(ops.EQ, (code, ir.Const(m.value, Type.U32, span)), span) for m in members]
         condition = reduce(lambda found, test: apply(ops.OR, (found, test), span), tests)
         return self.branch(node, condition, [*body, *rest], [lambda: self.cases(node, subject, others, rest)])

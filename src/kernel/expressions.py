@@ -265,8 +265,9 @@ class ExpressionReader(ABC):
             return Method(owner, name, found)
         if hasattr(type(found), "__get__") and not isinstance(found, classmethod | staticmethod):
             # CPython would call its __get__, which the reader cannot
+            example = "kind.value`" if issubclass(cls, Enum) else "@property` above its definition"
             self.expected(node, f"a field, a method or a property of {cls.__name__}, found `.{name}`, which is none, "
-                                "e.g. `@property` above its definition")  # fmt: skip
+                                f"e.g. `{example}")  # fmt: skip
         if found is None:
             self.expected(
                 node, f"a field or method of {cls.__name__}, found `.{name}`, e.g. `.{next(iter(owner.fields))}`"

@@ -134,9 +134,19 @@ def field_names(cls: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
 
 
+def has_scalars(thing: object) -> bool:
+    """Whether an object is a struct with a scalar in it, at any depth."""
+    cls: Any = type(thing)
+    for name in field_names(cls):
+        part = getattr(thing, name)
+        if isinstance(part, Scalar) or has_scalars(part):
+            return True
+    return False
+
+
 def kind_of(argument: object, in_tuple: bool = False) -> object:
-    """The part of an argument that kernels are specialised on: the class of a run-time scalar, but the value of what is
-    known at compile time, such as all items of a tuple."""
+    """The part of an argument that kernels are specialised on: the class of a run-time scalar, and of an enum in a
+    struct of them, but the value of what is known at compile time, such as all items of a tuple."""
     cls: Any = type(argument)
     if cls is int:  # as most fields of policies
         return cls, argument
@@ -147,7 +157,12 @@ def kind_of(argument: object, in_tuple: bool = False) -> object:
     if isinstance(argument, Scalar):
         return (cls, kind_of(argument.item())) if in_tuple else cls
     if names := field_names(cls):
-        return cls, *[kind_of(getattr(argument, name), in_tuple) for name in names]
+        return cls, *[
+            type(part)
+            if isinstance(part := getattr(argument, name), Enum) and not in_tuple and has_scalars(argument)
+            else kind_of(part, in_tuple)
+            for name in names
+        ]
     if cls is tuple:
         return cls, *[kind_of(item, True) for item in cast("tuple[object, ...]", argument)]
     return cls, argument.hex() if isinstance(argument, float) else argument  # 0.0 equals -0.0, and NaN not itself

@@ -67,7 +67,7 @@ def operand_of(op: Op, found: Sequence[Type]) -> str:
 def element_of(element: object, found: Value) -> str:
     cls = class_of(element)
     if issubclass(cls, Enum):
-        return f"{cls.__name__}.{next(iter(cls)).name}"
+        return f"{cls.__name__}.{next(iter(cls.__members__), 'MEMBER')}"
     if issubclass(cls, Scalar) and isinstance(found, ir.Expression):
         expression: ir.Expression = found
         return converted(expression.type, cls.type)
@@ -175,7 +175,7 @@ def example_of(annotation: object, value: object) -> str:
     if issubclass(cls, Scalar):
         return f"{cls.__name__}({_literal(cls, value)})"
     if issubclass(cls, Enum):
-        return f"{cls.__name__}.{next(iter(cls.__members__), '...')}"
+        return f"{cls.__name__}.{next(iter(cls.__members__), 'MEMBER')}"
     if cls in (int, float, bool, str):
         return f"{cls.__name__}(x)" if cls is not bool else "True"
     return shown(annotation) if typing.get_origin(annotation) is tuple or cls is type else f"{cls.__name__}(...)"

@@ -11,9 +11,8 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
 from types import CellType, CodeType, FunctionType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import attrs
 
@@ -23,25 +22,24 @@ from .captures import Captures, Made, contents_of, is_made_of, made_of
 from .span import KernelError, Span
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Source:
-    """A function's syntax tree, with its position in the file."""
+    """A function's syntax tree, with its file."""
 
-    tree: ast.FunctionDef = attrs.field(eq=False)
+    tree: ast.FunctionDef
     file: str
-    first_line: int
-    parameters: tuple[str, ...] = attrs.field(eq=False)
-    stores: dict[str, int] = attrs.field(eq=False)  # by name: the assignments to it, a parameter being one
-    globals: dict[str, Any] = attrs.field(eq=False)  # the module's namespace itself, not a copy
-    enclosing: dict[str, CellType] = attrs.field(eq=False)  # variables of enclosing functions
-    _spans: dict[ast.AST, Span] = attrs.field(factory=dict[ast.AST, Span], init=False, eq=False, repr=False)
+    parameters: tuple[str, ...]
+    stores: dict[str, int]  # by name: the assignments to it, a parameter being one
+    globals: dict[str, Any]  # the module's namespace itself, not a copy
+    enclosing: dict[str, CellType]  # variables of enclosing functions
+    _spans: dict[ast.AST, Span] = attrs.field(factory=dict[ast.AST, Span], init=False, repr=False)
 
     def span(self, node: ast.AST) -> Span:
         """A node's position. Memoised, as a helper's tree is read again for each call of it."""
         found = self._spans.get(node)
         if found is None:
-            line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-            found = self._spans[node] = Span(self.file, self.first_line + line - 1, column)
+            place = cast(Any, node)
+            found = self._spans[node] = Span(self.file, place.lineno, place.col_offset)
         return found
 
     def outer(self, name: str, captures: Captures) -> object:
@@ -84,41 +82,45 @@ def source_of(function: FunctionType) -> Source:
 
 
 @cache
-def _source_of(function: FunctionType, _code: CodeType) -> Source:
-    file = inspect.getsourcefile(function) or function.__code__.co_filename
+def _source_of(function: FunctionType, code: CodeType) -> Source:
+    file = inspect.getsourcefile(function) or code.co_filename
     try:
-        lines, first = inspect.getsourcelines(function)
+        lines, _ = inspect.findsource(function)
     except (OSError, TypeError):
         if is_newer(file):  # edited, and shorter than it was
             refuse_edited(function, file)
-        raise KernelError(Span(file, function.__code__.co_firstlineno), _no_source(function, file)) from None
-    text = "".join(lines)
-    if lines[0][:1].isspace():  # a method; textwrap.dedent fails where a docstring's lines are indented less
-        text, first = "if True:\n" + text, first - 1
-    try:
-        tree = parsed(text).body[0]
-    except SyntaxError:
-        tree = None
-    if isinstance(tree, ast.If):
-        tree = tree.body[0]
+        raise KernelError(Span(file, code.co_firstlineno), _no_source(function, file)) from None
+    tree = _functions_in("".join(lines)).get((code.co_name, code.co_firstlineno))
     if not isinstance(tree, ast.FunctionDef):
-        if is_newer(file) and function.__name__ != "<lambda>":
+        if is_newer(file) and code.co_name != "<lambda>":
             refuse_edited(function, file)
-        line = first if tree is None else first + tree.lineno - 1
+        line = code.co_firstlineno if tree is None else tree.lineno
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
     require_unedited(function, file)
-    around = pairwise(function.__qualname__.split("."))  # of a function `<locals>` follows, of a class does not
-    *_, owner = ("", *(name.lstrip("_") for name, inner in around if "<locals>" not in (name, inner)))
-    if owner:  # in a class, `x.__y` is `x._Class__y` to Python
-        _mangle_names(tree, owner)
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = tuple([one.arg for one in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)])
     stores = Counter([*parameters, *_stored(tree)])
-    return Source(tree, file, first, parameters, stores, function.__globals__, enclosing)
+    return Source(tree, file, parameters, stores, function.__globals__, enclosing)
+
+
+@lru_cache(maxsize=32)
+def _functions_in(text: str) -> Mapping[tuple[str, int], ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of a file by what their code has too: the name, and the first line, which may be a decorator's."""
+    try:
+        nodes: list[ast.AST] = [parsed(text)]
+    except SyntaxError:  # in the midst of an edit
+        return {}
+    for node in nodes:  # the list grows as it is walked
+        nodes += [inner for inner in ast.iter_child_nodes(node) if not isinstance(inner, ast.expr)]
+    for node in reversed(nodes):  # a class behind those inside it
+        if isinstance(node, ast.ClassDef) and (owner := node.name.lstrip("_")):
+            _mangle_names(node, owner)
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {(one.name, (*one.decorator_list, one)[0].lineno): one for one in functions}
 
 
 def _mangle_names(tree: ast.AST, owner: str) -> None:
-    """Mangles private names, as Python does within a class: `__x` is `_Owner__x`."""
+    """Mangles private names, as Python does within a class: `x.__y` is `x._Owner__y`."""
     for node in ast.walk(tree):
         for field in ("attr", "id", "arg"):  # of an attribute, a name, and a parameter or an argument by name
             name = getattr(node, field, None)

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from ..forks import OwnLock
+from ..types.bounded import Bounded
 from ..types.elements import fields_of
 from ..types.errors import InvalidArgumentError
 from ..types.layout import Type
@@ -18,16 +19,17 @@ from ..types.scalars import Scalar
 from . import ir
 from .builder import KernelBuilder
 from .captures import Captures
-from .launch import Buffer, Launch, Step, is_buffer, kind_of
+from .launch import Buffer, Launch, Step, has_scalars, is_buffer, kind_of
 from .memories import new_array
 from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
 from .span import Span
-from .values import InvocationValue, MemoryValue, StructValue, Value, has_number, has_scalars, of_object
+from .values import InvocationValue, MemoryValue, StructValue, Value, has_number, of_object
 from .verify import verify
 
-_programs: dict[object, tuple[_Reading, ...]] = {}  # by specialisation key; the newest reading first
+_MOST_PROGRAMS = 1 << 10  # as many as plans: what a function defines anew in each call is of another kind each time
+_programs: Bounded[object, tuple[_Reading, ...]] = Bounded(_MOST_PROGRAMS)  # by kind; the newest reading first
 _captures: WeakKeyDictionary[ir.Program, Captures] = WeakKeyDictionary()
 _lock = OwnLock()
 _MOST_READINGS = 8  # cached for one key, where captured variables change

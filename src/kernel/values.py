@@ -19,7 +19,7 @@ from ..types.ops import operators
 from ..types.scalars import SCALARS, Scalar
 from . import ir
 from .captures import same
-from .launch import field_names
+from .launch import has_scalars
 from .span import Span
 
 Value: TypeAlias = object
@@ -118,16 +118,6 @@ def of_object(thing: object, span: Span) -> Value:
     if isinstance(thing, MethodType) and isinstance(thing.__func__, FunctionType):
         return Method(of_object(thing.__self__, span), thing.__name__, thing.__func__)
     return thing
-
-
-def has_scalars(thing: object) -> bool:
-    """Whether an object is a struct with a scalar in it, at any depth."""
-    cls: Any = type(thing)
-    for name in field_names(cls):
-        part = getattr(thing, name)
-        if isinstance(part, Scalar) or has_scalars(part):
-            return True
-    return False
 
 
 def has_number(member: Enum) -> bool:

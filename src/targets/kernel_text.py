@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from ..kernel import ir
 from ..types import ops
 from ..types.layout import Type
-from .render import Emit, Lines, Names, Row
+from .render import Emit, Lines, Row
 from .statements import StatementWriter
 
 TYPE_NAMES: Mapping[Type, str] = {
@@ -65,27 +65,6 @@ def literal(value: int | float | bool, type: Type) -> str:
 
 def described(program: ir.Program) -> str:
     return f"Kernel {program.name}, {program.group_size} invocation{'s' * (program.group_size > 1)} a workgroup"
-
-
-class Constants:
-    """Binds unsigned literals to names above the body: `u4(7)` is a call, and such calls
-    would be half of a kernel's text."""
-
-    def __init__(self, names: Names) -> None:
-        self._names = names
-        self._found: dict[str, str] = {}
-
-    def of(self, value: int | float | bool, type: Type) -> str:
-        shown = literal(value, type)
-        if not type.is_unsigned:
-            return shown
-        if shown not in self._found:
-            self._found[shown] = self._names.of(object(), f"{TYPE_NAMES[type]}_{int(value)}")
-        return self._found[shown]
-
-    def bindings(self) -> list[str]:
-        """The assignments of all names used so far."""
-        return [f"{name} = {shown}" for shown, name in self._found.items()]
 
 
 def _wrapped(template: str) -> Emit:
@@ -189,7 +168,7 @@ class KernelWriter(StatementWriter):
 
     def __init__(self, program: ir.Program, lines: Lines) -> None:
         super().__init__(program, lines)
-        self.constants = Constants(self.names)
+        self._numbers: dict[str, str] = {}  # the names of unsigned literals
         # by value: statements may hold equal copies of the program's own memories and parameters
         outer: tuple[ir.Memory | ir.Parameter, ...] = (*program.memories, *program.parameters)
         self._outer = {thing: self.names.of(thing, thing.name) for thing in outer}
@@ -212,10 +191,25 @@ class KernelWriter(StatementWriter):
         return self._outer[parameter]
 
     def constant(self, constant: ir.Const) -> str:
-        return self.constants.of(constant.value, constant.type)
+        return self.number(constant.value, constant.type)
+
+    def number(self, value: int | float | bool, type: Type) -> str:
+        """A literal; an unsigned one by a name that `bindings` has: `u4(7)` is a call, and such calls would be half of
+        a kernel's text."""
+        shown = literal(value, type)
+        if not type.is_unsigned:
+            return shown
+        if shown not in self._numbers:
+            self._numbers[shown] = self.names.of(object(), f"{TYPE_NAMES[type]}_{int(value)}")
+        return self._numbers[shown]
+
+    @property
+    def bindings(self) -> list[str]:
+        """The assignments that go above the body, of all names of literals used so far."""
+        return [f"{name} = {shown}" for shown, name in self._numbers.items()]
 
     def u4(self, value: int) -> str:
-        return self.constants.of(value, Type.U32)
+        return self.number(value, Type.U32)
 
     def counter(self, loop: ir.For) -> str:
         """The counter of a loop: the body may assign to the loop variable."""

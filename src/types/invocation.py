@@ -8,9 +8,10 @@ from typing import TypeAlias, TypeVar, cast
 import attrs
 
 from .memory import Workgroup
-from .scalars import U32, U64, Bool
+from .scalars import TRUE, U32, U64, Bool
 
 T = TypeVar("T")
+_NONE = U32(0)  # what operands stand beside: scalars of its type, or literals
 Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
 
 
@@ -85,39 +86,41 @@ class Invocation:
     def load_uniform(self, memory: Workgroup[U32], index: U32 | int) -> U32:
         """Loads an element as a uniform value: a branch on it may have barriers inside. A barrier before and one after
         are part of it. The index must be uniform too."""
+        if not isinstance(cast(object, memory), Workgroup):
+            raise TypeError(f"expected workgroup memory of U32, found a {type(memory).__name__}")
         self.barrier()
-        value = memory[index]
+        value = _NONE.beside(memory[index])
         self.barrier()
         return value
 
     def ballot(self, condition: Bool) -> U64:
         """The mask of lanes for which the condition holds, bit i for lane i."""
-        return cast(U64, self._synchronise("ballot", (condition,)))
+        return cast(U64, self._synchronise("ballot", (TRUE.beside(condition),)))
 
     def match(self, value: U32) -> U64:
         """The mask of lanes with the same value as this one, bit i for lane i."""
-        return cast(U64, self._synchronise("match", (value,)))
+        return cast(U64, self._synchronise("match", (_NONE.beside(value),)))
 
     def shuffle(self, value: T, lane: U32) -> T:
         """The value of another lane, taken modulo the subgroup's size."""
-        return cast(T, self._synchronise("shuffle", (value, lane)))
+        return cast(T, self._synchronise("shuffle", (value, _NONE.beside(lane))))
 
     def shuffle_xor(self, value: T, mask: U32) -> T:
         """The value of lane `lane ^ mask` (a butterfly exchange)."""
-        return cast(T, self._synchronise("shuffle_xor", (value, mask)))
+        return cast(T, self._synchronise("shuffle_xor", (value, _NONE.beside(mask))))
 
     def shuffle_up(self, value: T, distance: U32) -> T:
         """The value of lane `lane - distance`; this lane's own where there is none."""
-        return cast(T, self._synchronise("shuffle_up", (value, distance)))
+        return cast(T, self._synchronise("shuffle_up", (value, _NONE.beside(distance))))
 
     def shuffle_down(self, value: T, distance: U32) -> T:
         """The value of lane `lane + distance`; this lane's own where there is none."""
-        return cast(T, self._synchronise("shuffle_down", (value, distance)))
+        return cast(T, self._synchronise("shuffle_down", (value, _NONE.beside(distance))))
 
     def subgroup_add(self, value: U32) -> U32:
         """The sum over all lanes of the subgroup."""
-        return cast(U32, self._synchronise("subgroup_add", (value,)))
+        return cast(U32, self._synchronise("subgroup_add", (_NONE.beside(value),)))
 
     def exclusive_add(self, value: U32) -> U32:
         """The exclusive prefix sum: over the lanes below this one."""
-        return cast(U32, self._synchronise("exclusive_add", (value,)))
+        return cast(U32, self._synchronise("exclusive_add", (_NONE.beside(value),)))

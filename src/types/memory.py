@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -56,7 +57,7 @@ class Array(Generic[E]):
     def _checked(self, index: U32 | int) -> int:
         if isinstance(index, _NO_INDICES) and not isinstance(index, U32):
             raise TypeError(f"expected a U32 index, found {index!r}, e.g. `U32(i)`")
-        i = int(index)
+        i = operator.index(index)
         if not 0 <= i < len(self.items):
             raise OutOfBoundsError(f"{outside(i, 'an array')} of {len(self.items)} elements")
         return i

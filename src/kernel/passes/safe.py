@@ -30,13 +30,16 @@ _MOST_COST = 1 << 20  # cap on a loop's poll_cost
 
 @attrs.define
 class _Known:
+    """What is known of a program, which is let go of with it: so nothing here may refer to the program itself."""
+
     relevant: tuple[ir.Parameter, ...]  # of whose values the analysis depends
     candidates: frozenset[int]  # the accesses that may get a check
     is_own: bool  # whether all accesses are in gpusort's own source
-    final: ir.Program | None = None  # the variant for all later launches
+    final: _Checks | None = None  # those of all later launches
     polling: dict[int, int] = attrs.field(factory=dict[int, int])  # poll_cost of the loops that poll in any variant
-    launches: Bounded[object, ir.Program] = attrs.field(factory=lambda: Bounded[object, ir.Program](4096))
-    variants: dict[_Checks, ir.Program] = attrs.field(factory=dict["_Checks", ir.Program])
+    launches: Bounded[object, _Checks] = attrs.field(factory=lambda: Bounded[object, "_Checks"](4096))
+    # None: the program itself
+    variants: dict[_Checks, ir.Program | None] = attrs.field(factory=dict["_Checks", "ir.Program | None"])
 
 
 def guarded_outside_ours(program: ir.Program) -> ir.Program:
@@ -69,12 +72,15 @@ class Safety:
         known = self._known.get(step.program) or self._new(step.program)
         if not (known.candidates or self._polls):
             return step
-        program = known.final
-        if program is None:
+        checks = known.final
+        if checks is None:
             numbers = [step.values[parameter] for parameter in known.relevant]
             launch = (step.groups, *[buffer.count for buffer in step.buffers.values()], *numbers)
-            program = known.launches.get(launch) or self._analysed(step, known, launch)
-        return step if program is step.program else attrs.evolve(step, program=program)
+            checks = known.launches.get(launch)
+            if checks is None:
+                checks = self._analysed(step, known, launch)
+        program = known.variants[checks]
+        return step if program is None else attrs.evolve(step, program=program)
 
     def _new(self, program: ir.Program) -> _Known:
         users = _user_accesses(program)
@@ -83,38 +89,41 @@ class Safety:
         with self._lock:
             return self._known.setdefault(program, _Known(relevant_parameters(program), candidates, not users))
 
-    def _analysed(self, step: Step, known: _Known, launch: object) -> ir.Program:
-        """The variant for a launch, by range analysis with the launch's numbers."""
+    def _analysed(self, step: Step, known: _Known, launch: object) -> _Checks:
+        """The checks of the variant for a launch, by range analysis with the launch's numbers."""
         program = step.program
         given: dict[object, int] = {memory: step.length_of(memory) for memory in step.buffers}
         given |= {parameter: int(step.values[parameter]) for parameter in known.relevant}
         ranges = Ranges(program, step.groups, self._lanes(program.group_size), given)
         polling = long_loops(program, ranges.trip_counts) if self._polls else {}
         with self._lock:
-            found = known.launches[launch] = _variant(program, known, ranges.unproven & known.candidates, polling)
+            known.polling |= polling
+            checks = _chosen(known, (ranges.unproven & known.candidates).union(polling))
+            _make(program, known, checks)
+            known.launches[launch] = checks
             if known.is_own and len(known.launches) >= _PROOFS:
-                known.final = _made(program, known, frozenset[int]().union(*known.variants))
-        return found
+                every = frozenset[int]().union(*known.variants)
+                _make(program, known, every)
+                known.final = every
+        return checks
 
 
-def _variant(program: ir.Program, known: _Known, unproven: frozenset[int], polling: Mapping[int, int]) -> ir.Program:
-    """A variant with all checks that a launch needs, and as few more as the limit on variants allows."""
-    known.polling |= polling
-    checks = unproven.union(polling)
-    if checks not in known.variants and len(known.variants) >= _MOST_VARIANTS:
-        enough = [other for other in known.variants if other >= checks]
-        checks = min(
-            [*enough, checks.union(*known.variants)], key=lambda all: (len(all & known.polling.keys()), len(all))
-        )
-    return _made(program, known, checks)
+def _chosen(known: _Known, needed: _Checks) -> _Checks:
+    """The checks that a launch needs, and as few more as the limit on variants allows."""
+    if needed in known.variants or len(known.variants) < _MOST_VARIANTS:
+        return needed
+    enough = [other for other in known.variants if other >= needed]
+    return min([*enough, needed.union(*known.variants)], key=lambda all: (len(all & known.polling.keys()), len(all)))
 
 
-def _made(program: ir.Program, known: _Known, checks: _Checks) -> ir.Program:
+def _make(program: ir.Program, known: _Known, checks: _Checks) -> None:
+    """Makes the variant with these checks, unless there is one."""
     if checks not in known.variants:
         polling = {loop: cost for loop, cost in known.polling.items() if loop in checks}
-        verify(made := guarded(program, checks - polling.keys(), polling))
+        made = guarded(program, checks - polling.keys(), polling) if checks else None
+        if made is not None:
+            verify(made)
         known.variants[checks] = made
-    return known.variants[checks]
 
 
 def guarded(program: ir.Program, unproven: Collection[int], polling: Mapping[int, int]) -> ir.Program:

@@ -45,7 +45,7 @@ def module_text(program: ir.Program) -> str:
         *((writer.parameter(parameter), TYPE_NAMES[parameter.type]) for parameter in program.parameters),
     ]  # fmt: skip
     constants = Lines(1)
-    for binding in writer.constants.bindings():
+    for binding in writer.bindings:
         constants.add(binding)
     return head_of(described(program), arguments) + constants.text() + lines.text()
 

@@ -54,7 +54,7 @@ class Writer(KernelWriter):
     # -- names --------------------------------------------------------------------------------------------
 
     def u8(self, value: int) -> str:
-        return self.constants.of(value, Type.U64)
+        return self.number(value, Type.U64)
 
     def builtin(self, builtin: ir.Builtin) -> str:
         """One invocation a workgroup: it is lane 0 of the only subgroup."""
@@ -102,7 +102,7 @@ class Writer(KernelWriter):
 
     def zero(self, variable: ir.Variable) -> None:
         """A start value, for the type's sake: every variable is assigned before it is read."""
-        self.lines.add(f"{self.variable(variable)} = {self.constants.of(0, variable.type)}")
+        self.lines.add(f"{self.variable(variable)} = {self.number(0, variable.type)}")
 
     # -- statements ---------------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
             length = 0 if memory in offsets else _length(memory)  # 0 means dynamic shared memory
             element = TYPE_NAMES[stored_type(memory.type)]
             lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
-    for binding in writer.constants.bindings():
+    for binding in writer.bindings:
         lines.add(binding)
     inner = Scopes(program).inner
     for variable in program.variables:

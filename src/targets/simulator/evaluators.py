@@ -50,16 +50,8 @@ def evaluator(expression: ir.Expression) -> Evaluate:
             return lambda run, lanes: values_at(run.builtins[builtin], lanes)
         case ir.Length(memory):
             return lambda run, lanes: np.full(1, run.regions[memory.name].length, np.uint32)
-        case ir.Apply(ops.SHL | ops.SHR as op, (operand, ir.Const(amount)), type):
-            return _shifted(evaluator(operand), np.full(1, int(amount) & (type.bits - 1), type.dtype), op is ops.SHL)
         case ir.Apply(op, operands, type, span):
             return _applied(op, [evaluator(operand) for operand in operands], type, span)
-
-
-def _shifted(of: Evaluate, amount: Values, to_the_left: bool) -> Evaluate:
-    """A shift by a constant, which is taken modulo the width beforehand."""
-    shift: Callable[[Values, Values], Values] = ops.operators.lshift if to_the_left else ops.operators.rshift
-    return lambda run, lanes: shift(of(run, lanes), amount)
 
 
 def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Evaluate:

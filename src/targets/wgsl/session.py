@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
@@ -39,8 +39,7 @@ class Session:
         self.pool = Pool(device.handle, device.handle.limits["max-buffer-size"])
         self.holders: WeakSet[WgslPrepared] = WeakSet()  # what was prepared in it
         self.staging = Staging(device.handle)
-        # Keyed by identity: programs are memoised, so a launch of the same shape has the same one; equality is slow.
-        self._kernels: dict[int, tuple[ir.Program, Kernel]] = {}
+        self._kernels: WeakKeyDictionary[ir.Program, Kernel] = WeakKeyDictionary()
         if device.has_subgroups and can_wait():
             self.device = device.with_lanes(1)  # for the probe, which uses them
             self.device = device.with_lanes(self._measured_subgroup_size())
@@ -51,11 +50,11 @@ class Session:
             holder.forget()
 
     def kernel(self, program: ir.Program) -> Kernel:
-        known = self._kernels.get(id(program))
+        known = self._kernels.get(program)
         if known is None:
             with log_slow("wgsl", f"kernel {program.name!r}"):
-                known = self._kernels[id(program)] = (program, compile_kernel(program, self.device))
-        return known[1]
+                known = self._kernels[program] = compile_kernel(program, self.device)
+        return known
 
     def _measured_subgroup_size(self) -> int:
         """The subgroup size, measured by a probe kernel; 0 if lanes do not follow the order of invocations."""
