@@ -93,6 +93,7 @@ class PreparedCall(Generic[R_co]):
         if self.takes_views:
             kinds = self.kinds
             self._require_kinds(kinds, arrays)
+            _require_mapped_once(arrays, self.results)
             with kinds[0].scope(arrays[0]):
                 self._run([kind.view(x) for kind, x in zip(kinds, arrays, strict=True)])
         else:
@@ -149,6 +150,13 @@ class PreparedCall(Generic[R_co]):
 def _is_a_copy(made: object, held: Any) -> bool:
     """Whether a result is no view of the memory that is written to: some subclasses of NumPy's array make copies."""
     return isinstance(made, np.ndarray) and held.size > 0 and not np.may_share_memory(cast(Any, made), held)
+
+
+def _require_mapped_once(arrays: Sequence[Any], outs: Sequence[Any]) -> None:
+    from ..external.maps import are_mapped_twice  # which few need
+
+    if any(x.__class__ is np.memmap and are_mapped_twice(x, out) for x in arrays for out in outs):
+        raise InvalidArgumentError("out: expected x itself, or an array apart from it; here a file is mapped twice")
 
 
 def _is_as_aligned(found: Spec, planned: Spec, by_words: bool) -> bool:

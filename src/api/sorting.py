@@ -132,9 +132,9 @@ def sort(
         if found is not None:
             return found
         if x.__class__ is out.__class__ and not isinstance(target, Planning):
-            from ..external.maps import apart  # which few need
+            from ..external.maps import are_mapped_twice  # which few need
 
-            x = apart(cast(Any, x), cast(Any, out))
+            x = np.array(x) if are_mapped_twice(cast(Any, x), cast(Any, out)) else x
     result = call(Sort, settings, target, x) if out is None else call_with(Sort, settings, target, (x,), out)
     if short is not None:
         known = cast(HostArray, x)

@@ -286,11 +286,13 @@ def _is_same_file(path: Path, other: Path) -> bool:
     return path == other
 
 
-def apart(x: Mapped, out: Mapped) -> Array:
-    """x, or a copy of it if both are of one file that is mapped twice: addresses do not tell whether they overlap."""
+def are_mapped_twice(x: Mapped, out: Mapped) -> bool:
+    """Whether both are, or may be, of the same bytes of a file that is mapped twice: addresses do not tell."""
     if x.filename is None or out.filename is None or _memory_owner(x) is _memory_owner(out):
-        return x
-    return np.array(x) if _is_same_file(Path(x.filename), Path(out.filename)) else x
+        return False
+    given, made = Mapping.of(x), Mapping.of(out)
+    are_apart = given and made and abs(given.position - made.position) >= given.nbytes
+    return not are_apart and _is_same_file(Path(x.filename), Path(out.filename))
 
 
 def _memory_owner(array: Array) -> object:
