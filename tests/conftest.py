@@ -124,6 +124,8 @@ def pytest_configure(config: pytest.Config) -> None:
         # As a shell has what it starts in its background: no test of Ctrl-C would see one, nor would the processes that
         # tests start, which are to be interrupted too.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("--update-golden") and "PYTEST_XDIST_WORKER" in os.environ:
+        raise pytest.UsageError("--update-golden: several processes would write to one file; leave out -n")
     if config.getoption("--whole"):
         os.environ[WHOLE] = "1"  # of the processes that tests start, too
     _keep_memory()
