@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.algos.sorts import Radix
+from gpusort.algos.sorts import Bitonic, Radix
 from gpusort.api import call as front
 from gpusort.api import step_calls
 from gpusort.api.call import forget_plans
@@ -218,9 +218,11 @@ def test_a_planned_call_is_for_arrays_as_aligned(library: str) -> None:
     x = on_card(library, host)
     strided = gpusort.plan(gpusort.sort, x[:40:2])  # packed by a copy of several neighbours at a time
     words = gpusort.plan(gpusort.max, x[:40])
-    for call, other in ((strided, x[1:41:2]), (words, x[1:41])):
+    copied = gpusort.plan(gpusort.sort, x[:40], algorithm=Bitonic())  # which sorts in place, what is copied likewise
+    merged = gpusort.plan(gpusort.merge, x[:40], x[:0])
+    for call, *other in ((strided, x[1:41:2]), (words, x[1:41]), (copied, x[1:41]), (merged, x[1:41], x[:0])):
         with pytest.raises(gpusort.InvalidArgumentError, match=r"found int16 .*, 2 bytes behind an aligned address"):
-            call(other)
+            call(*other)
     assert int(host_of(words(x[2:42]))) == host[2:42].max()
     np.testing.assert_array_equal(host_of(gpusort.plan(gpusort.sort, x[:40])(x[1:41])), np.sort(host[1:41]))
     assert int(host_of(gpusort.plan(gpusort.max, x[1:41])(x[:40]))) == host[:40].max()
