@@ -228,6 +228,19 @@ def test_a_planned_call_is_for_arrays_as_aligned(library: str) -> None:
     assert int(host_of(gpusort.plan(gpusort.max, x[1:41])(x[:40]))) == host[:40].max()
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_sums_of_halves(first: int) -> None:
+    """By pairs where memory begins with a word; by the card's own instructions, which round as NumPy does."""
+    host = np.array([1, -0.0, 2049, 0.5, -3, 1024, 2**-24, 6550, -0.25, 7] * 4, np.float16)
+    host[-2:] = -np.inf, np.nan
+    x, wide = on_card("cupy", host)[first : first + 30], host[first : first + 30].astype(np.float32)
+    assert host_of(call["sum"](x)) == wide.sum().astype(np.float16)
+    rows = host_of(call["sum"](x.reshape(15, 2), axis=1))
+    np.testing.assert_array_equal(rows, wide.reshape(15, 2).sum(axis=1).astype(np.float16))
+    columns = host_of(call["cumsum"](on_card("cupy", host.reshape(20, 2)), axis=1))
+    np.testing.assert_array_equal(columns, host.reshape(20, 2).astype("f4").cumsum(axis=1).astype(np.float16))
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     x, tensor = on_card("cupy", sample("u4", 9)), on_card("torch", sample("u4", 9))
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^out: expected an array of the same kind as x"):

@@ -39,7 +39,8 @@ from .strides import with_last
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
-_FEW_HALVES, _FEW_TIMES = 1 << 8, 1 << 9  # the same of float16 and of times: more are sorted as integers
+# The same of float16, of times, and of those in rows: more are sorted as integers.
+_FEW_HALVES, _FEW_TIMES, _FEW_TIMES_OF_ROWS = 1 << 8, 1 << 7, 1 << 9
 # In fewer a NaN is looked for everywhere, not in the ends of rows alone: among float16 NumPy looks one by one.
 _FEW_COMPARED, _MOST_COMPARED = 1 << 6, 1 << 13
 _FAST_HALVES = 1 << 7  # elements of a row of float16
@@ -73,8 +74,10 @@ class SortPath:
             self._as_integers = partial(sorted_by_words, axis=self._along, order=order) if has_rows else self._by_bits
         # How many NumPy sorts as they are, in rows that are not short. Of float16 its vector code leaves rows out of
         # order that are longer than its network takes.
-        self._most_plain = _FEW_TIMES if is_time else _NEVER
-        if is_half:
+        self._most_plain = _NEVER
+        if is_time:
+            self._most_plain = _FEW_TIMES_OF_ROWS if has_rows else _FEW_TIMES
+        elif is_half:
             self._most_plain = NETWORK if has_rows else _FEW_HALVES
         self._bits = SignedBits.of(dtype)
         self._lengths_of_bits = lengths_sorted_stably(self._bits.word)
