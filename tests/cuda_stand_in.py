@@ -131,12 +131,19 @@ _UNARY: dict[str, Callable[[Scalar], Scalar]] = {
     "bits_u8": lambda a: a.view(np.uint64),
     "bits_i8": lambda a: a.view(np.int64),
     "bits_f8": lambda a: a.view(np.float64),
+    "half_to_float": lambda a: a.astype(np.uint16).view(np.float16).astype(np.float32),
+    "float_to_half": lambda a: _half_of(a).view(np.uint16),
 }
 _BINARY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "divide": lambda a, b: a // b,
     "remainder": lambda a, b: a % b,
     "multiply_rounded": lambda a, b: a * b,
 }
+
+
+def _half_of(number: Scalar) -> Scalar:
+    """Rounded; of a NaN, a quiet one of its sign."""
+    return np.copysign(np.float16(np.nan if np.isnan(number) else number), number.astype(np.float16))
 
 
 def _permuted(word: Scalar, place: Scalar, form: int) -> Scalar:

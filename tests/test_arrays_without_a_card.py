@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.algos.sorts import Radix
+from gpusort.algos.sorts import Bitonic, Radix
 from gpusort.api import call as front
 from gpusort.api import step_calls
 from gpusort.api.call import forget_plans
@@ -218,12 +218,27 @@ def test_a_planned_call_is_for_arrays_as_aligned(library: str) -> None:
     x = on_card(library, host)
     strided = gpusort.plan(gpusort.sort, x[:40:2])  # packed by a copy of several neighbours at a time
     words = gpusort.plan(gpusort.max, x[:40])
-    for call, other in ((strided, x[1:41:2]), (words, x[1:41])):
+    copied = gpusort.plan(gpusort.sort, x[:40], algorithm=Bitonic())  # which sorts in place, what is copied likewise
+    merged = gpusort.plan(gpusort.merge, x[:40], x[:0])
+    for call, *other in ((strided, x[1:41:2]), (words, x[1:41]), (copied, x[1:41]), (merged, x[1:41], x[:0])):
         with pytest.raises(gpusort.InvalidArgumentError, match=r"found int16 .*, 2 bytes behind an aligned address"):
-            call(other)
+            call(*other)
     assert int(host_of(words(x[2:42]))) == host[2:42].max()
     np.testing.assert_array_equal(host_of(gpusort.plan(gpusort.sort, x[:40])(x[1:41])), np.sort(host[1:41]))
     assert int(host_of(gpusort.plan(gpusort.max, x[1:41])(x[:40]))) == host[:40].max()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_sums_of_halves(first: int) -> None:
+    """By pairs where memory begins with a word; by the card's own instructions, which round as NumPy does."""
+    host = np.array([1, -0.0, 2049, 0.5, -3, 1024, 2**-24, 6550, -0.25, 7] * 4, np.float16)
+    host[-2:] = -np.inf, np.nan
+    x, wide = on_card("cupy", host)[first : first + 30], host[first : first + 30].astype(np.float32)
+    assert host_of(call["sum"](x)) == wide.sum().astype(np.float16)
+    rows = host_of(call["sum"](x.reshape(15, 2), axis=1))
+    np.testing.assert_array_equal(rows, wide.reshape(15, 2).sum(axis=1).astype(np.float16))
+    columns = host_of(call["cumsum"](on_card("cupy", host.reshape(20, 2)), axis=1))
+    np.testing.assert_array_equal(columns, host.reshape(20, 2).astype("f4").cumsum(axis=1).astype(np.float16))
 
 
 def test_what_does_not_go_together_is_refused() -> None:

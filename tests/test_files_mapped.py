@@ -119,6 +119,7 @@ def test_a_file_that_is_mapped_twice(
     assert_same_bits(np.asarray(made), np.sort(x))
     plan = gpusort.plan(gpusort.sort, given, out=np.memmap(tmp_path / "other", "i4", "w+", shape=shape))
     assert_same_bits(np.asarray(plan(given)), np.sort(x))
+    assert_same_bits(np.asarray(gpusort.plan(gpusort.sort, given)(given)), np.sort(x))  # into memory of its own
     with pytest.raises(gpusort.InvalidArgumentError, match="here a file is mapped twice"):
         gpusort.plan(gpusort.sort, given, out=made)(given)
     with pytest.raises(gpusort.InvalidArgumentError, match="here a file is mapped twice"):

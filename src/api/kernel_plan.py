@@ -146,6 +146,8 @@ class KernelPlan(Plan):
         self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
         self._outs = self._lines(results)
         self._new = self._call(device, self._outs, Way.APART)
+        if isinstance(self._new, StreamCall):
+            self.copied_inputs = self._new.copied
         self.run = self._fastest(device, self._new)
         self._device = device
 

@@ -4,7 +4,7 @@ where it has one, or else schedules of kernels."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -58,6 +58,8 @@ class Plan(ABC):
     run: Callable[..., object]  # allocates and returns the outputs: one array, or a tuple of several
     # `into` for one short array without any checks before it; see Native in targets/base.py
     into_short: Callable[[Any, Any], bool] | None = None
+    # which arrays are copied before kernels run on them, by words that are as wide as where they begin allows
+    copied_inputs: Collection[int] = ()
 
     @abstractmethod
     def into(self, arrays: Arrays, outs: Arrays) -> None:

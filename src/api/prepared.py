@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Sized
 from functools import partial
 from inspect import Parameter
-from itertools import repeat
+from itertools import count
 from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 import attrs
@@ -109,11 +109,18 @@ class PreparedCall(Generic[R_co]):
         if not is_known:
             self._require_kinds([self.located] * len(self.kinds), arrays)
             found = specs_of(self.located, self.plan.operation, arrays)
-            by_words = repeat(self.plan.operation.reads_words)
-            if found != self.specs or not all(map(_is_as_aligned, found, self.specs, by_words)):
+            if found != self.specs or not all(map(self._is_as_aligned, count(), found)):
                 wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
                 raise InvalidArgumentError(f"arrays: expected such as were planned for, {wanted}, found {given}")
         self.plan.into(arrays, self.outs)
+
+    def _is_as_aligned(self, number: int, found: Spec) -> bool:
+        """Whether an array begins where as many neighbours can be read at once as of the one planned for: by copies,
+        and by operations that read words."""
+        planned = self.specs[number]
+        if number in self.plan.copied_inputs:
+            return found.origin == planned.origin
+        return found.is_on_words or not (planned.is_on_words and self.plan.operation.reads_words)
 
     def _require_kinds(self, wanted: Sequence[Kind], arrays: Sequence[object]) -> None:
         names = self.plan.operation.names
@@ -155,16 +162,9 @@ def _is_a_copy(made: object, held: Any) -> bool:
 def _require_mapped_once(arrays: Sequence[Any], outs: Sequence[Any]) -> None:
     from ..external.maps import are_mapped_twice  # which few need
 
-    if any(x.__class__ is np.memmap and are_mapped_twice(x, out) for x in arrays for out in outs):
+    maps, mapped_outs = ([x for x in given if x.__class__ is np.memmap] for given in (arrays, outs))
+    if any(are_mapped_twice(x, out) for x in maps for out in mapped_outs):
         raise InvalidArgumentError("out: expected x itself, or an array apart from it; here a file is mapped twice")
-
-
-def _is_as_aligned(found: Spec, planned: Spec, by_words: bool) -> bool:
-    """Whether an array begins where several neighbours can be read at once if they could be in the one planned for: by
-    copies, and by operations that read words."""
-    if planned.strides is None and planned.is_plain:
-        return found.is_on_words or not (planned.is_on_words and by_words)
-    return found.origin == planned.origin
 
 
 def _told(spec: Spec) -> str:

@@ -115,6 +115,7 @@ class StreamCall:
             else:
                 schedules.append(step.schedule)
                 places += [(lines.number, lines.offset) for lines in step.arrays]
+        self.copied = {step.source.number for step in steps.steps if isinstance(step, Move)}
         self._new_scratch = new_scratch
         self._run = in_one_run(_prepared(target, schedules, keeps_scratch))
         self.schedules = tuple(schedules)
@@ -149,8 +150,8 @@ class StreamCall:
             except IndexError:  # there was none yet, or other threads have it
                 held = None
             if held is None:
-                memory, (first,) = new_scratch(sizes)
-                held = memory, scratch_at(first)
+                memory, pieces = new_scratch(sizes)
+                held = memory, scratch_at(pieces[-1])
             launch((*handles, *held[1]), stream)
             if is_kept:
                 free.append(held)

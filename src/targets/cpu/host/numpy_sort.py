@@ -21,7 +21,7 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
 from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
-from .numpy_speed import radix_sorts_sooner
+from .numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
 from .signed_bits import SignedBits
 
 _SHORT_OF_BYTES = 32  # elements of a row
@@ -57,11 +57,17 @@ def lengths_sorted_stably(dtype: np.dtype[np.generic]) -> range:
             return range(0)
 
 
-def needs_own_memory(dtype: np.dtype[np.generic]) -> bool:
-    """Whether what another thread writes to such elements may lead NumPy's sort past their end: it counts digits before
+def needs_own_memory(numbers: np.dtype[np.generic]) -> bool:
+    """Whether what another thread writes to such numbers may lead NumPy's sort past their end: it counts digits before
     it places them, and without vector code trusts a loop to end at an element that it has seen. So it is given none
     that the caller can reach."""
-    return dtype.kind in "biu" and (dtype.itemsize == 1 or (dtype.itemsize == 2 and radix_sorts_sooner()))
+    match numbers.itemsize:
+        case 1:
+            return True
+        case 2:
+            return radix_sorts_sooner()
+        case size:
+            return numpy_sorts_slowly(size)
 
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
@@ -81,7 +87,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
     back = turn
     if dtype.kind in "Mm" and turn is None:  # NaT, the least integer, becomes the greatest by counting down
         turn, back = partial(np.add, -1), partial(np.add, 1)
-    is_apart = needs_own_memory(dtype)
+    is_apart = needs_own_memory(numbers.dtype)
     if results is source and turn is None and not is_float and not is_apart:
         numbers.sort(axis=-1, kind=kind)
         return

@@ -39,7 +39,8 @@ from .strides import with_last
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
-_FEW_HALVES, _FEW_TIMES = 1 << 8, 1 << 9  # the same of float16 and of times: more are sorted as integers
+# The same of float16, of times, and of those in rows: more are sorted as integers.
+_FEW_HALVES, _FEW_TIMES, _FEW_TIMES_OF_ROWS = 1 << 8, 1 << 7, 1 << 9
 # In fewer a NaN is looked for everywhere, not in the ends of rows alone: among float16 NumPy looks one by one.
 _FEW_COMPARED, _MOST_COMPARED = 1 << 6, 1 << 13
 _FAST_HALVES = 1 << 7  # elements of a row of float16
@@ -52,6 +53,7 @@ _LEAST_BY_RADIX = 4  # bytes of an element
 _FEW_STABLE, _SHORT_STABLE = 1 << 9, 6
 _FEW_OF_ROWS, _ROW = 1 << 11, 32
 _SHORT_TIMES = 32  # times of a row
+_FEW_MERGED = 64  # of more it is sooner to sort their integers first
 
 
 class SortPath:
@@ -72,8 +74,10 @@ class SortPath:
             self._as_integers = partial(sorted_by_words, axis=self._along, order=order) if has_rows else self._by_bits
         # How many NumPy sorts as they are, in rows that are not short. Of float16 its vector code leaves rows out of
         # order that are longer than its network takes.
-        self._most_plain = _FEW_TIMES if is_time else _NEVER
-        if is_half:
+        self._most_plain = _NEVER
+        if is_time:
+            self._most_plain = _FEW_TIMES_OF_ROWS if has_rows else _FEW_TIMES
+        elif is_half:
             self._most_plain = NETWORK if has_rows else _FEW_HALVES
         self._bits = SignedBits.of(dtype)
         self._lengths_of_bits = lengths_sorted_stably(self._bits.word)
@@ -257,13 +261,17 @@ class SortPath:
         return row if found is words else found.view(self._dtype)
 
     def _writer(self, sort: Sorted) -> Callable[[HostArray, HostArray], bool]:
-        """Sorts into another array or where it lies: either is written by one call into C. False, and nothing done,
-        where the array is longer, or the other one not known to take the result."""
+        """Sorts into another array or where it lies, by calls into C that leave all elements there. False, and nothing
+        done, where the array is longer, or the other one not known to take the result."""
         short, long_row, axis, stable_lengths = self._short, self._long_row, self._along, self._stable_lengths
-        is_plain = self._turn is None and self._dtype.kind != "f" and not needs_own_memory(self._dtype)
-        at_once = self._most_plain if is_plain else 0  # elements at most that NumPy may sort where they are wanted
+        is_time, numbers_dtype = self._dtype.kind in "Mm", numbers_as(self._dtype)
+        if is_time:  # which NumPy has no vector code for, but merges in loops that end whatever is written
+            stable_lengths = range(_NEVER)
+        # Whether NumPy may sort them where they are wanted: asked when it is first to be known, as that takes a while.
+        at_once = None if self._turn is None and self._dtype.kind != "f" else False
 
         def write(x: HostArray, out: HostArray) -> bool:
+            nonlocal at_once
             length = x.shape[axis]
             if x.size > short or length >= long_row:
                 return False
@@ -272,12 +280,16 @@ class SortPath:
                 return False
             if out is not x and ((out.dtype is not x.dtype and out.dtype != x.dtype) or out.shape != x.shape):
                 return False
+            if at_once is None:
+                at_once = not needs_own_memory(numbers_dtype)
             # NumPy's copy to a row that overlaps is wrong where one of the two takes longer steps than the other.
-            if x.size > at_once or (out is not x and out.strides != x.strides):
+            if not at_once or (out is not x and out.strides != x.strides):
                 out[...] = sort(x)
                 return True
             if out is not x:
                 out[...] = x
+            if is_time and length > _FEW_MERGED:
+                out.view(numbers_dtype).sort(axis)  # which has NaT first
             out.sort(axis, "stable" if length in stable_lengths else None)
             return True
 
