@@ -15,9 +15,9 @@ from ..operations.argsort import Argsort, SortPairs
 from ..operations.merge import Merge, MergeByKey
 from ..operations.select import TopK
 from ..operations.sort import Sort
-from ..types.checks import index_of
+from ..types.checks import checked_flag, index_of
 from ..types.specs import HostArray
-from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order
+from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_order
 from .call import AUTO, Settings, call, call_in_place, call_with, find_also, find_plan
 from .prepared import Planning
 from .signatures import (
