@@ -104,9 +104,10 @@ def sort(
     equal but differ in their bits (0.0 and -0.0, NaNs, elements of one rank by a `key`) keep their order; for all
     others it makes no difference. `out` takes the result and must have its shape and dtype; it may be `x`, or overlap
     with `x`, which costs a copy. `target` is a name of `targets()` or a target; "auto" runs on the array's own device.
-    `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order. A memory-mapped
-    array that is larger than `$GPUSORT_MEMORY`, by default half of the free memory, is sorted with the help of a
-    temporary file; the result is mapped too.
+    `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order; a lossy one, and
+    any with `stable`, goes by an argsort, whatever the `algorithm`. A memory-mapped array that is larger than
+    `$GPUSORT_MEMORY`, by default half of the free memory, is sorted with the help of a temporary file; the result is
+    mapped too.
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
