@@ -249,6 +249,10 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"keys": ()}, "operations: expected some, .* found nothing to export"),
         ({"keys": {"u32": Ipv4Key()}}, "keys: 'u32' is the name of a type; expected another one for Ipv4Key"),
         ({"operations": "scan", "monoids": {"sum": LogSumExp()}}, "monoids: 'sum' is the name of an operation"),
+        (
+            {"operations": ("sort", "schedule"), "schedules": {"sort u32": lambda n: Schedule((), ())}},
+            "export: expected schedules of different names, found 'sort u32' twice",
+        ),
         ({"name": "../x"}, "name: expected a file's name"),
         ({"format": "glsl"}, "format: expected js or wgsl"),
         ({"format": np.zeros(2)}, "format: expected js or wgsl"),
