@@ -226,6 +226,11 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"schedules": {"own": len}}, "schedules: expected none without the operation 'schedule', found own"),
         ({"schedules": ("here",)}, "schedules: expected 'module:attribute'"),
         ({"keys": ("u33",)}, "keys: expected some of u8"),
+        ({"keys": (":KEY",)}, "keys: expected 'module:attribute', found ':KEY'"),
+        ({"keys": (".keys:KEY",)}, "keys: expected 'module:attribute', found '.keys:KEY'"),
+        ({"keys": ("textwrap:dedent",)}, "keys: expected a SortableKey for 'dedent'"),
+        ({"keys": ("pathlib:PurePath",)}, "keys: expected a SortableKey for 'PurePath'"),
+        ({"keys": ("inspect:Parameter",)}, "keys: expected an object, or a class that takes no arguments: .*missing"),
         ({"keys": ("nowhere:KEY",)}, "keys: 'nowhere:KEY' cannot be imported"),
         ({"values": ("x",)}, "values: expected some of u8"),
         ({"operations": "top_k"}, "k: expected some for 'top_k'"),
@@ -244,6 +249,10 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"keys": ()}, "operations: expected some, .* found nothing to export"),
         ({"keys": {"u32": Ipv4Key()}}, "keys: 'u32' is the name of a type; expected another one for Ipv4Key"),
         ({"operations": "scan", "monoids": {"sum": LogSumExp()}}, "monoids: 'sum' is the name of an operation"),
+        (
+            {"operations": ("sort", "schedule"), "schedules": {"sort u32": lambda n: Schedule((), ())}},
+            "export: expected schedules of different names, found 'sort u32' twice",
+        ),
         ({"name": "../x"}, "name: expected a file's name"),
         ({"format": "glsl"}, "format: expected js or wgsl"),
         ({"format": np.zeros(2)}, "format: expected js or wgsl"),
@@ -265,6 +274,8 @@ def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) 
     ("what", "message"),
     [
         ({"keys": {"own": Ipv4Key(element=cast(Any, I32))}}, "^keys: export sorts keys whose .* in memory, not I32$"),
+        ({"operations": "top_k", "k": 3, "keys": {"own": Ipv4Key(element=cast(Any, I32))}}, "sorts keys .* not I32$"),
+        ({"keys": {3: Ipv4Key()}}, "keys: expected str, or a sequence of these, found {3: "),
         ({"keys": 3}, "keys: expected str, or a sequence of these, found 3"),
         ({"operations": ("sort", 1)}, r"operations: expected str, or a sequence of these, found \('sort', 1\)"),
         ({"monoids": (3,)}, r"monoids: expected str, or a sequence of these, found \(3,\)"),
@@ -275,6 +286,7 @@ def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) 
         ({"out": b"x"}, "out: expected a path, found b'x'"),
         ({"name": 3}, "name: expected a text, found 3"),
         ({"arch": 90, "format": "ptx"}, "arch: expected a text, found 90"),
+        ({"unrolled": 2}, "unrolled: expected True or False, found 2"),
         ({"unrolled": "no"}, "unrolled: expected True or False, found 'no'"),
     ],
 )
@@ -283,6 +295,13 @@ def test_what_is_of_another_type_is_named(tmp_path: Path, what: dict[str, Any], 
     with pytest.raises(UnsupportedTypeError, match=message):
         gpusort.export(**request)
     assert not list(tmp_path.iterdir())
+
+
+def test_numbers_are_numpys_too(tmp_path: Path) -> None:
+    plain = gpusort.export("top_k", tmp_path / "plain", keys=("u32",), k=(1, 3), rows=(1,), lanes=32)
+    numpys: Any = {"k": [True, np.int8(3)], "rows": np.uint32(1), "lanes": np.int16(32), "unrolled": 0}
+    for one, another in zip(plain, gpusort.export("top_k", tmp_path, keys=("u32",), **numpys), strict=True):
+        assert one.read_bytes() == another.read_bytes()
 
 
 def test_doubles_are_sorted_but_not_added(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -13,9 +14,10 @@ import gpusort
 from examples.log_sum_exp import LogSumExp
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.types.elements import dtype_of
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
-from gpusort.types.scalars import U32
+from gpusort.types.scalars import U32, U64
 from tests.covering import is_whole
 from tests.exported import Cases, node
 from tests.reference import sample, whole_numbers
@@ -123,6 +125,78 @@ def test_a_monoid_of_ones_own(module: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(scanned[:, 0] + np.log(scanned[:, 1]), expected, rtol=1e-4, atol=1e-4)
     shifted = np.frombuffer(cases.found("before"), np.float32).reshape(-1, 2)
     np.testing.assert_allclose(shifted[1:], scanned[:-1], rtol=1e-4)
+
+
+@attrs.frozen
+class Sale:
+    is_first: U32
+    amount: U64
+
+
+@attrs.frozen
+class GroupTotal:
+    """A monoid whose elements have two fields of different types."""
+
+    element: type[Sale] = Sale
+    state: type[Sale] = Sale
+
+    def identity(self) -> Sale:
+        return Sale(U32(0), U64(0))
+
+    def lift(self, element: Sale, index: U32) -> Sale:
+        return element
+
+    def combine(self, a: Sale, b: Sale) -> Sale:
+        return Sale(a.is_first | b.is_first, b.amount if b.is_first != 0 else a.amount + b.amount)
+
+
+@attrs.frozen
+class ByAmount:
+    """A key of elements of several fields."""
+
+    element: type[Sale] = Sale
+    word: type[U64] = U64
+
+    @property
+    def greatest(self) -> U64:
+        return U64((1 << 64) - 1)
+
+    def to_word(self, element: Sale) -> U64:
+        return element.amount
+
+    def from_word(self, word: U64) -> Sale:
+        return Sale(U32(0), word)
+
+    def to_rank(self, element: Sale) -> U64:
+        return element.amount
+
+    def mirrored(self, word: U64) -> U64:
+        return ~word
+
+
+def test_elements_of_several_fields(tmp_path: Path) -> None:
+    """They come as words of 32 bits, in a typed array."""
+    node()
+    sales = np.zeros(1000, dtype_of(Sale))
+    sales["is_first"], sales["amount"] = np.arange(1000) % 7 == 0, np.random.default_rng(0).permutation(1000)
+    totals = {"GroupTotal": GroupTotal()}
+    file, types = gpusort.export(("scan", "argmax"), tmp_path, keys={"amount": ByAmount()}, monoids=totals)
+    assert '"amount": globalThis.Uint32Array' in file.read_text("utf-8")
+    assert "Numbers = Float32Array | Int32Array | Uint32Array;" in types.read_text("utf-8")
+    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+    cases = Cases(file, tmp_path)
+    given = {"input": sales}
+    cases.add("scanned", "arrays", given, call="scanArray", type="u32", options={"operation": "GroupTotal"})
+    cases.add("greatest", "arrays", given, call="reduceArray", type="u32", options={"operation": "argmax"})
+    part = {"input": sales.view(np.uint32)[:-1]}
+    cases.add("part", "refused", part, call="scanArray", type="u32", options={"operation": "GroupTotal"})
+    cases.run()
+    expected = gpusort.scan(sales, GroupTotal())
+    found = np.frombuffer(cases.found("scanned"), expected.dtype)
+    for field in ("is_first", "amount"):
+        np.testing.assert_array_equal(found[field], expected[field])
+    assert np.frombuffer(cases.found("greatest"), np.int64) == np.argmax(sales["amount"])
+    assert "expected n from 0 to" in cases.found("part").decode()
 
 
 def test_a_kernel_of_ones_own(module: Path, tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ def test_the_smallest_workgroup_that_holds_a_row_is_taken() -> None:
     ]  # fmt: skip
     assert algorithm.most_rows(16384, 1000) == 1000
     assert algorithm.most_rows(16385, 1000) == 0
+    with pytest.raises(gpusort.CapabilityError, match="x: a row of 16384 elements, each of which takes 8 bytes of"):
+        gpusort.sort(np.zeros(16384, np.uint64), algorithm=RadixRows(), target="simulator")
 
 
 def test_keys_of_other_elements_are_refused() -> None:

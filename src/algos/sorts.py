@@ -206,7 +206,10 @@ class RadixRows(PairsAlgorithm):
         for found in (inside, smaller):
             if digits := digits_in_tile(found.policy_for(min(length, found.capacity)), word, info):
                 return attrs.evolve(found, digit_bits=digits)
-        raise no_radix(info)
+        raise CapabilityError(
+            f"x: a row of {length} elements, each of which takes {word} bytes of workgroup memory, is more than {self} "
+            f"takes on target {info.name!r}; leave the algorithm to the library"
+        )
 
     @property
     def capacity(self) -> int:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import operator
 from typing import SupportsIndex, cast
 
-import numpy as np
-
-from ..types.checks import index_of
+from ..types.checks import checked_flag, index_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.needs import Policy
@@ -23,15 +21,6 @@ _EXPECTED = {
         ("element", "word", "greatest", "to_word", "from_word", "to_rank", "mirrored"),
     ),
 }
-
-
-def checked_flag(name: str, value: object) -> bool:
-    """A flag as a bool. Accepts 0 and 1, as NumPy does; what is merely truthy, such as "no", is refused."""
-    if value is True or value is False:
-        return value
-    if isinstance(value, int | np.integer | np.bool_) and value in (0, 1):
-        return bool(value == 1)
-    raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
 
 
 def checked_order(descending: object, key: object) -> SortOrder:

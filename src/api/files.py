@@ -24,13 +24,13 @@ from ..external.scratch import Scratch
 from ..external.sort import sort_elements
 from ..external.work import SortElements, SortRecords, Work, finding_indices
 from ..targets.base import Target
-from ..types.checks import checked_path
+from ..types.checks import checked_flag, checked_path
 from ..types.dtypes import checked_dtype, key_for
 from ..types.environment import word
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.specs import HostArray
-from .arguments import ORDERS, checked_flag
+from .arguments import ORDERS
 from .engine import OwnEngine
 from .plan import overlap_partly
 

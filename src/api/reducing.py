@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ..operations.reduce import Fold, Reduce, Reducer
 from ..operations.scan import Cumsum, Scan
-from ..types.checks import index_of
+from ..types.checks import checked_flag, index_of
 from ..types.indices import ScanKind
 from ..types.specs import HostArray
-from .arguments import axes_or_none, axis_or_none, check_like, check_policy, checked_flag
+from .arguments import axes_or_none, axis_or_none, check_like, check_policy
 from .call import call
 from .signatures import (
     Axis,

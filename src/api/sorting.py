@@ -15,9 +15,9 @@ from ..operations.argsort import Argsort, SortPairs
 from ..operations.merge import Merge, MergeByKey
 from ..operations.select import TopK
 from ..operations.sort import Sort
-from ..types.checks import index_of
+from ..types.checks import checked_flag, index_of
 from ..types.specs import HostArray
-from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_flag, checked_order
+from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_order
 from .call import AUTO, Settings, call, call_in_place, call_with, find_also, find_plan
 from .prepared import Planning
 from .signatures import (
@@ -104,9 +104,10 @@ def sort(
     equal but differ in their bits (0.0 and -0.0, NaNs, elements of one rank by a `key`) keep their order; for all
     others it makes no difference. `out` takes the result and must have its shape and dtype; it may be `x`, or overlap
     with `x`, which costs a copy. `target` is a name of `targets()` or a target; "auto" runs on the array's own device.
-    `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order. A memory-mapped
-    array that is larger than `$GPUSORT_MEMORY`, by default half of the free memory, is sorted with the help of a
-    temporary file; the result is mapped too.
+    `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order; a lossy one, and
+    any with `stable`, goes by an argsort, whatever the `algorithm`. A memory-mapped array that is larger than
+    `$GPUSORT_MEMORY`, by default half of the free memory, is sorted with the help of a temporary file; the result is
+    mapped too.
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)

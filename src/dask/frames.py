@@ -11,10 +11,11 @@ import attrs
 import numpy as np
 from dask.base import optimize
 
-from ..api.arguments import ORDERS, checked_flag
+from ..api.arguments import ORDERS
 from ..api.engine import OwnEngine
 from ..external.cuts import Array, Indices
 from ..external.order import KeyColumn, KeyOrder
+from ..types.checks import checked_flag
 from ..types.dtypes import SUPPORTED, is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder

@@ -10,9 +10,10 @@ import attrs
 import dask.array as da
 import numpy as np
 
-from ..api.arguments import checked_count, checked_flag
+from ..api.arguments import checked_count
 from ..api.sorting import top_k as top_k_of_chunk
 from ..external.cuts import Array, Indices
+from ..types.checks import checked_flag
 from ..types.errors import InvalidArgumentError
 from .cutting import Run
 from .exchange import BOXED, boxed, gathered, meta_of, sorted_chunks, unzipped

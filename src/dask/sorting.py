@@ -18,13 +18,14 @@ import numpy as np
 from dask.utils import parse_bytes
 
 from ..api import sorting as of_chunks
-from ..api.arguments import ORDERS, axis_or_none, checked_flag
+from ..api.arguments import ORDERS, axis_or_none
 from ..arrays.registry import recognised
 from ..external.cuts import Array, Indices
 from ..external.order import words_of
 from ..operations.argsort import different_sizes
 from ..operations.base import checked_axis
 from ..targets.registry import require_name
+from ..types.checks import checked_flag
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from .cutting import Run, Work

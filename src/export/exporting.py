@@ -16,7 +16,7 @@ from ..kernel.passes.safe import guarded_outside_ours
 from ..targets.cuda.compile import INSTALL, assemble, has_assembler
 from ..targets.cuda.text import STATIC_BYTES
 from ..targets.wgsl.defaults import DEFAULTS
-from ..types.checks import checked_path
+from ..types.checks import checked_flag, checked_path
 from ..types.errors import InvalidArgumentError, TargetUnavailableError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
@@ -69,10 +69,10 @@ def export(
         if operation not in OPERATIONS:
             raise InvalidArgumentError(f"operations: expected some of {', '.join(OPERATIONS)}, found {operation!r}")
     request = checked_request(wanted, keys, values, monoids, schedules, lanes, rows, k)
-    for parameter, given, kind in (("name", name, str), ("arch", arch, str), ("unrolled", unrolled, bool)):
-        if not isinstance(cast(object, given), kind):
-            expected = "True or False" if kind is bool else "a text"
-            raise UnsupportedTypeError(f"{parameter}: expected {expected}, found {given!r}")
+    for parameter, given in (("name", name), ("arch", arch)):
+        if not isinstance(cast(object, given), str):
+            raise UnsupportedTypeError(f"{parameter}: expected a text, found {given!r}")
+    unrolled = checked_flag("unrolled", unrolled)
     folder = Path(checked_path("out", out))
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
         raise InvalidArgumentError(f"name: expected a file's name without its ending, found {name!r}")

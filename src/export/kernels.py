@@ -11,7 +11,7 @@ import attrs
 from ..kernel import ir
 from ..kernel.passes.safe import guarded_outside_ours
 from ..machine import Limits
-from ..targets.cuda.compile import ComputeCapability, compile_ptx, entry_name, text_of
+from ..targets.cuda.compile import ComputeCapability, NvvmRefusal, compile_ptx, entry_name, text_of
 from ..targets.cuda.shipped import SHIPPED_FOR, portable
 from ..targets.kernel_text import stored_type
 from ..targets.needs import kernel_named, require_limits
@@ -107,7 +107,14 @@ def capability_of(name: str) -> ComputeCapability:
 def ptx_kernel(program: ir.Program, capability: ComputeCapability) -> ExportedKernel:
     """Compiles a program to PTX. The kernel takes addresses of its storage, then its parameters, without a header."""
     tested = guarded_outside_ours(program)
-    text, uses, ptx = text_of(tested), uses_of(tested), compile_ptx(tested, capability)
+    text, uses = text_of(tested), uses_of(tested)
+    try:
+        ptx = compile_ptx(tested, capability)
+    except NvvmRefusal as error:
+        if "-arch" not in str(error):
+            raise
+        asked = "sm_{}{}".format(*capability)
+        raise InvalidArgumentError(f"arch: expected a card that the NVVM here knows, found {asked!r}") from error
     if capability == SHIPPED_FOR:
         ptx = portable(ptx)
     fields = [(f"{memory.name}_length", Type.U32, Origin(length_of=memory)) for memory in text.lengths]

@@ -53,6 +53,7 @@ class Variant:
     shortest: int = 0
     of_rows: bool = False  # whether it takes the number of rows before the length
     result: tuple[str, int] = ("", 0)  # type and number of the scalars of a single result; 0 if it is an array
+    scalars: int = 1  # of an element of the data, in its typed array
 
     @classmethod
     def of_row(cls, name: str, make: Callable[..., Schedule], row: int | Rows | None, names: Names) -> Variant:
@@ -136,6 +137,7 @@ def _selections(request: Request) -> Iterator[Variant]:
     """Selections of each k, of one row, and of many. Raises InvalidArgumentError for k out of range."""
     names, most = {"data": ("keys",), "values": ("into",), "indices": ("indices",)}, _MANY.most_k
     for name, key in request.keys.items():
+        require_integers(key, "export", "keys", "")
         for k in request.k:
             if not 1 <= k <= most:
                 raise InvalidArgumentError(f"k: expected 1 to {most}, found {k}; a sort gives more")
@@ -205,14 +207,15 @@ def _over(
         return scan_rows(monoid, 1, length, kind, scan, finish)
 
     names = {"data": ("data",), "results": ("into",)}
-    return Variant(name, (make,), names, shortest=shortest, result=_result_of(finish.result))
+    result, (_, scalars) = scalars_of(finish.result), scalars_of(monoid.element)
+    return Variant(name, (make,), names, shortest=shortest, result=result, scalars=scalars)
 
 
-def _result_of(result: object) -> tuple[str, int]:
-    """The type and number of a result's scalars; U32 words if they are of several types."""
-    dtype = dtype_of(result)
-    parts = {leaf.type for leaf in leaves(result)}
-    each = np.dtype(np.uint32) if len(parts) > 1 else leaves(result)[0].type.dtype
+def scalars_of(element: object) -> tuple[str, int]:
+    """The type and number of an element's scalars; words of 32 bits, or fewer, if they are of several types."""
+    dtype = dtype_of(element)
+    parts = {leaf.type for leaf in leaves(element)}
+    each = np.dtype(f"u{min(dtype.alignment, 4)}") if len(parts) > 1 else leaves(element)[0].type.dtype
     name = next((name for name, code in TYPES.items() if np.dtype(code) == each), "u8")
     return name, dtype.itemsize // np.dtype(TYPES[name]).itemsize
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
 import attrs
@@ -224,14 +225,15 @@ def exported_of(
     operations: Sequence[str], request: Request, make: Callable[[ir.Program], ExportedKernel] = wgsl_kernel,
     limits: Limits = DEFAULTS,
 ) -> Exported:  # fmt: skip
-    """Of kernels within some limits: those of every device."""
+    """Of kernels within some limits: those of every device. Raises InvalidArgumentError for two schedules of a name."""
     kernels = Kernels(limits, make)
-    schedules = tuple(
-        ExportedSchedule(variant, tuple(_traced(variant, make, kernels) for make in variant.makes))
-        for operation in operations
-        for variant in OPERATIONS[operation].variants(request)
-    )
-    return Exported(tuple(operations), request, kernels, schedules)
+    schedules = dict[str, ExportedSchedule]()
+    for variant in chain.from_iterable(OPERATIONS[operation].variants(request) for operation in operations):
+        if variant.name in schedules:
+            raise InvalidArgumentError(f"export: expected schedules of different names, found {variant.name!r} twice")
+        plans = tuple(_traced(variant, make, kernels) for make in variant.makes)
+        schedules[variant.name] = ExportedSchedule(variant, plans)
+    return Exported(tuple(operations), request, kernels, tuple(schedules.values()))
 
 
 def _traced(variant: Variant, make: Callable[..., Schedule], kernels: Kernels) -> tuple[Plan, ...]:

@@ -15,7 +15,7 @@ from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
 from ..targets.wgsl.defaults import DEFAULTS
-from ..types.checks import require_taken
+from ..types.checks import index_of, require_taken
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
@@ -76,8 +76,7 @@ def checked_request(
     k: int | Sequence[int] = (),
 ) -> Request:  # fmt: skip
     """Checks and resolves the arguments. Raises InvalidArgumentError."""
-    if not isinstance(lanes, int):
-        raise UnsupportedTypeError(f"lanes: expected an int, found {lanes!r}")
+    lanes = index_of("lanes", lanes)
     values, rows, k = listed("values", values, str), listed("rows", rows, int, str), listed("k", k, int)
     own: dict[str, dict[str, Any]] = {
         "monoids": _named("monoids", monoids),
@@ -110,11 +109,16 @@ def checked_request(
 
 
 def listed(argument: str, given: object, *kinds: type[E]) -> tuple[E, ...]:
-    """What may be one value of these kinds, or several, as a tuple of different ones. Raises UnsupportedTypeError for
-    anything else."""
-    if isinstance(given, kinds):
-        return (given,)
-    found = tuple(cast("Iterable[E]", given)) if isinstance(given, Iterable) else None
+    """What may be one value of these kinds, or several, as a tuple without duplicates; bools and NumPy's integers as
+    plain ints. Raises UnsupportedTypeError for anything else."""
+
+    def plain(one: object) -> E:
+        found = index_of(argument, one) if isinstance(one, int) or np.issubdtype(type(one), np.integer) else one
+        return cast("E", found)
+
+    if isinstance(plain(given), kinds):
+        return (plain(given),)
+    found = tuple(map(plain, cast("Iterable[object]", given))) if isinstance(given, Iterable) else None
     if found is None or not all(isinstance(one, kinds) for one in found):
         expected = " or ".join(kind.__name__ for kind in kinds)
         raise UnsupportedTypeError(f"{argument}: expected {expected}, or a sequence of these, found {given!r}")
@@ -141,7 +145,7 @@ def _row(row: int | str) -> int | Rows:
 
 def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str, SortableKey[Any, Any]]:
     if isinstance(keys, Mapping):
-        found = dict(keys)
+        found = _named("keys", keys)
     else:
         found = dict[str, Any]()
         for name in listed("keys", keys, str):
@@ -163,15 +167,20 @@ def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str
 def _named(argument: str, things: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
     """Objects by name. "module:attribute" is imported, and instantiated if it is a class."""
     if isinstance(things, Mapping):
+        listed(argument, things, str)  # the names
         return dict(things)
     found: dict[str, Any] = {}
     for name in listed(argument, things, str):
         module, colon, attribute = name.partition(":")
-        if not colon:
+        if not colon or not module or module.startswith("."):
             raise InvalidArgumentError(f"{argument}: expected 'module:attribute', found {name!r}")
         try:
             thing = getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             raise InvalidArgumentError(f"{argument}: {name!r} cannot be imported: {error}") from error
-        found[attribute] = thing() if isinstance(thing, type) else thing
+        try:
+            found[attribute] = thing() if isinstance(thing, type) else thing
+        except TypeError as error:
+            message = f"{argument}: expected an object, or a class that takes no arguments: {error}"
+            raise InvalidArgumentError(message) from error
     return found

@@ -8,8 +8,9 @@ from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from ..api.arguments import checked_flag, checked_order
+from ..api.arguments import checked_order
 from ..operations.merge import MergeByKey
+from ..types.checks import checked_flag
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey

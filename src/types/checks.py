@@ -111,6 +111,15 @@ def require_taken(what: str, found: object, takers: Sequence[str], operations: S
         raise InvalidArgumentError(f"{what}: expected none without the operation {taking}, found {found}")
 
 
+def checked_flag(name: str, value: object) -> bool:
+    """A flag as a bool. Accepts 0 and 1, as NumPy does; what is merely truthy, such as "no", is refused."""
+    if value is True or value is False:
+        return value
+    if isinstance(value, int | np.integer | np.bool_) and value in (0, 1):
+        return bool(value == 1)
+    raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
+
+
 def checked_path(name: str, path: object) -> str:
     """A path as text."""
     text: object = fspath(cast("PathLike[str]", path)) if isinstance(path, PathLike) else path

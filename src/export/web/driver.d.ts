@@ -1,3 +1,5 @@
+/** Float16Array, which not every browser and compiler has; where it is missing, results are bits in a Uint16Array. */
+type Halves = typeof globalThis extends { Float16Array: { prototype: infer Known } } ? Known : never;
 /** A buffer, or a part of one at an offset that is a multiple of 4 bytes. */
 export type Memory = GPUBuffer | GPUBufferBinding;
 type Memories = Record<string, Memory | undefined>;

@@ -12,7 +12,7 @@ export const reduce = (device, data, n, { operation, type = FIRST, into }) =>
 export async function reduceArray(device, data, { operation, type } = {}) {
   const name = reductionName(operation, () => type ?? typeOf(data));
   const into = resultsOf(name, 1);
-  await runOnArrays(device, name, data.length, false, { data }, { into });
+  await runOnArrays(device, name, lengthOf(name, data), false, { data }, { into });
   if (into.length > 1) return into;
   return SCHEDULES[name].result[0] === "bool" ? into[0] !== 0 : into[0];
 }

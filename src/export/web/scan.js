@@ -11,7 +11,8 @@ export const scan = (device, data, n, { operation = "cumsum", type = FIRST, excl
 
 export async function scanArray(device, data, { operation = "cumsum", type, exclusive = false } = {}) {
   const name = scanName(operation, type ?? (operation === "cumsum" ? typeOf(data) : ""), exclusive);
-  const into = resultsOf(name, data.length);
-  await runOnArrays(device, name, data.length, false, { data }, { into });
+  const n = lengthOf(name, data);
+  const into = resultsOf(name, n);
+  await runOnArrays(device, name, n, false, { data }, { into });
   return into;
 }
