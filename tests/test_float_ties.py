@@ -102,23 +102,17 @@ def test_sorted_bits_are_put_in_order(descending: bool) -> None:
         assert_same_bits(bits.put_in_order(np.sort(some), order).view(np.float16), expected)
 
 
-def test_times_are_sorted_as_integers_in_place_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy's own sort of times takes four times as long."""
-    put_in_order, sizes = SignedBits.put_in_order, list[int]()
-
-    def noted(self: SignedBits, words: Array, order: SortOrder) -> Array:
-        sizes.append(words.size)
-        return put_in_order(self, words, order)
-
-    monkeypatch.setattr(SignedBits, "put_in_order", noted)
-    x = np.random.default_rng(3).integers(-9, 9, 1000).astype("M8[s]")
-    x[::9] = np.datetime64("NaT")
-    expected, out = np.sort(x), np.empty_like(x)
-    sort(x, out=out)
-    sort_inplace(x)
-    assert_same_bits(out, expected)
-    assert_same_bits(x, expected)
-    assert sizes == [1000, 1000]
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]"])
+def test_times_are_sorted_in_place_and_into_others(dtype: str) -> None:
+    """About the lengths from which they are merged, and sorted as integers."""
+    for length in (2, 32, 33, 64, 65, 128, 129, 512, 513, 1000, 1025):
+        x = np.random.default_rng(3).integers(-9, 9, length).astype(dtype)
+        x[::9] = np.array("NaT", dtype)
+        expected, out = np.sort(x), np.empty_like(x)
+        assert_same_bits(sort(x), expected)
+        assert_same_bits(sort(x, out=out), expected)
+        sort_inplace(x)
+        assert_same_bits(x, expected)
 
 
 @pytest.mark.parametrize("by_radix", [False, True])
