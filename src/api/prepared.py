@@ -160,9 +160,11 @@ def _is_a_copy(made: object, held: Any) -> bool:
 
 
 def _require_mapped_once(arrays: Sequence[Any], outs: Sequence[Any]) -> None:
+    maps, mapped_outs = ([x for x in given if x.__class__ is np.memmap] for given in (arrays, outs))
+    if not (maps and mapped_outs):
+        return
     from ..external.maps import are_mapped_twice  # which few need
 
-    maps, mapped_outs = ([x for x in given if x.__class__ is np.memmap] for given in (arrays, outs))
     if any(are_mapped_twice(x, out) for x in maps for out in mapped_outs):
         raise InvalidArgumentError("out: expected x itself, or an array apart from it; here a file is mapped twice")
 

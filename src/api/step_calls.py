@@ -130,7 +130,6 @@ class StreamCall:
         # their numbers come back.
         self._keeps_little = self._kept is None and self.scratch_bytes <= _LITTLE
         self._free: list[tuple[object, list[Any]]] = []
-        self._free_at_once: list[tuple[object, tuple[Any, ...]]] = []
         never_released_in_children(self)
 
     @property
@@ -138,22 +137,15 @@ class StreamCall:
         """What launches all, if that takes the arrays as they are and no scratch that is kept; else None."""
         if self._places is not None or self._kept is not None or not isinstance(self._run, LaunchesAtOnce):
             return None
-        launch, scratch_at, new_scratch, sizes = self._run.launch, self._run.scratch_at, self._new_scratch, self._sizes
-        if not sizes:
+        launch, scratch_at, scratch, free = self._run.launch, self._run.scratch_at, self._scratch, self._free
+        if not self._sizes:
             return launch
-        keeps_little, free = self._keeps_little, self._free_at_once
+        keeps_little = self._keeps_little
 
         def launch_with_scratch(handles: tuple[Any, ...], stream: int) -> None:
-            is_kept = keeps_little and not stream
-            try:
-                held = free.pop() if is_kept else None
-            except IndexError:  # there was none yet, or other threads have it
-                held = None
-            if held is None:
-                memory, pieces = new_scratch(sizes)
-                held = memory, scratch_at(pieces[-1])
-            launch((*handles, *held[1]), stream)
-            if is_kept:
+            held = scratch(stream)
+            launch((*handles, *scratch_at(held[1][-1])), stream)
+            if stream == 0 and keeps_little:
                 free.append(held)
 
         return launch_with_scratch

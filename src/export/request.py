@@ -116,8 +116,8 @@ def listed(argument: str, given: object, *kinds: type[E]) -> tuple[E, ...]:
         found = index_of(argument, one) if isinstance(one, int) or np.issubdtype(type(one), np.integer) else one
         return cast("E", found)
 
-    if isinstance(plain(given), kinds):
-        return (plain(given),)
+    if isinstance(one := plain(given), kinds):
+        return (one,)
     found = tuple(map(plain, cast("Iterable[object]", given))) if isinstance(given, Iterable) else None
     if found is None or not all(isinstance(one, kinds) for one in found):
         expected = " or ".join(kind.__name__ for kind in kinds)

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 import attrs
 
 from .finishes import Finish
-from .monoids import Monoid
+from .monoids import Monoid, MonoidWrapper
 from .scalars import U8, U16, U32
 
 E = TypeVar("E", U8, U16)
@@ -30,41 +30,29 @@ def two_of(held: type[S]) -> type[Two[S]]:
     return cast("type[Two[S]]", cast(Any, Two)[held])
 
 
+def lifted(monoid: Monoid[E, S], pair: P) -> Two[S]:
+    """The states of two neighbours, the first of which has a pair's low bits. Indices are meaningless."""
+    word, element = U32(pair), monoid.element
+    return Two(monoid.lift(element(word), U32(0)), monoid.lift(element(word >> element.type.bits), U32(0)))
+
+
 @attrs.frozen
-class OfPairs(Generic[E, S, P]):
-    """The base of monoids over pairs of neighbours, the first of which has the low bits."""
+class Along(MonoidWrapper[E, S], Generic[E, S, P]):
+    """A monoid over pairs of neighbours in a row, which are combined."""
+
+    element: type[P]
+
+    def lift(self, pair: P, index: U32) -> S:
+        both = lifted(self.monoid, pair)
+        return self.monoid.combine(both.low, both.high)
+
+
+@attrs.frozen
+class Across(Generic[E, S, P]):
+    """A monoid over pairs of neighbours in two columns, each of which has a state of its own."""
 
     monoid: Monoid[E, S]
     element: type[P]
-
-    def low(self, pair: P) -> S:
-        return self.monoid.lift(self.monoid.element(U32(pair)), U32(0))
-
-    def high(self, pair: P) -> S:
-        return self.monoid.lift(self.monoid.element(U32(pair) >> self.monoid.element.type.bits), U32(0))
-
-
-@attrs.frozen
-class Along(OfPairs[E, S, P]):
-    """Of neighbours in a row, which are combined. Indices are meaningless."""
-
-    @property
-    def state(self) -> type[S]:
-        return self.monoid.state
-
-    def identity(self) -> S:
-        return self.monoid.identity()
-
-    def lift(self, pair: P, index: U32) -> S:
-        return self.monoid.combine(self.low(pair), self.high(pair))
-
-    def combine(self, a: S, b: S) -> S:
-        return self.monoid.combine(a, b)
-
-
-@attrs.frozen
-class Across(OfPairs[E, S, P]):
-    """Of neighbours in two columns, each of which has a state of its own. Indices are meaningless."""
 
     @property
     def state(self) -> type[Two[S]]:
@@ -74,7 +62,7 @@ class Across(OfPairs[E, S, P]):
         return Two(self.monoid.identity(), self.monoid.identity())
 
     def lift(self, pair: P, index: U32) -> Two[S]:
-        return Two(self.low(pair), self.high(pair))
+        return lifted(self.monoid, pair)
 
     def combine(self, a: Two[S], b: Two[S]) -> Two[S]:
         return Two(self.monoid.combine(a.low, b.low), self.monoid.combine(a.high, b.high))
