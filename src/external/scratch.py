@@ -280,7 +280,12 @@ def fsync_path(path: Path) -> None:
     """Makes a file or a folder durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        with naming(path):
-            os.fsync(descriptor)
+        fsync_held(descriptor, path)
     finally:
         os.close(descriptor)
+
+
+def fsync_held(descriptor: int, path: Path) -> None:
+    """Makes an open file durable, though it may be removed meanwhile: `path` is for messages."""
+    with naming(path):
+        os.fsync(descriptor)

@@ -29,7 +29,7 @@ from .order import Engine
 from .pipeline import run_pipeline
 from .plans import FEW_RUNS, LARGE_RUN, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
-from .scratch import Scratch, fsync_path
+from .scratch import Scratch, fsync_held
 from .sort import Endpoints, Passes
 from .table_files import ArrowRun, RowReader
 from .table_sinks import PyarrowSink, closing
@@ -210,7 +210,8 @@ class _Passes:
             sink.write(table.unify_dictionaries())
         self._require_there(held)
         self._ends[piece] = os.fstat(held.fileno()).st_size
-        self._scratch.journal.mark(f"run {piece} {self._ends[piece]}", lambda: fsync_path(self._file), now=True)
+        sync = partial(fsync_held, held.fileno(), self._file)  # found to be gone, if it is, when all runs are there
+        self._scratch.journal.mark(f"run {piece} {self._ends[piece]}", sync, now=True)
 
     def _require_there(self, held: IO[bytes]) -> None:
         if not is_at(self._file, held):
