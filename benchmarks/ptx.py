@@ -33,9 +33,13 @@ from gpusort.types.specs import Memory, Spec
 DTYPES = ("u4", "i4", "f4", "u8", "i8", "f8")
 Shape: TypeAlias = tuple[int, ...]
 Call: TypeAlias = tuple[Operation, tuple[Spec, ...]]
-# One length for each sort that the rules choose: single rows, and many rows.
-ROW: tuple[Shape, ...] = ((100,), (1000,), (1500,), (5000,), (100_000,), (500_000,), (1 << 20,), (1 << 24,))
-ROWS: tuple[Shape, ...] = ((1000, 100), (1000, 1000), (1000, 3000), (500, 10_000), (100, 100_000))
+# One length for each sort that the rules choose: single rows, and many rows. Of those in workgroup memory, which have a
+# kernel for each number of elements in an invocation, round lengths.
+ROW: tuple[Shape, ...] = ((100,), (1000,), (2000,), (4000,), (8000,), (100_000,), (500_000,), (1 << 20,), (1 << 24,))
+ROWS: tuple[Shape, ...] = (
+    (1000, 100), (1000, 1000), (1000, 3000), (1000, 4000), (1000, 8000), (500, 10_000), (500, 16_000), (500, 20_000),
+    (100, 100_000),
+)  # fmt: skip
 # The same for reductions and scans, along any axis.
 LINES: tuple[Shape, ...] = ((100,), (5000,), (100_000,), (1 << 20,), (1 << 26,))
 PLANES: tuple[Shape, ...] = ((100, 100), (1000, 1000), (500, 20_000), (200, 60_000), (100_000, 10), (65_536, 1024))

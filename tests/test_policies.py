@@ -396,12 +396,20 @@ def test_the_lines_of_the_table_fit_the_cards_they_were_measured_on() -> None:
     for line in SORTS:
         for bits in line.bits:
             key, length = key_for(UNSIGNED[bits]), min(line.lengths.stop - 1, 1 << 24)
-            assert fitted(line.algorithm, key, length, MEASURED[line.target]) == line.algorithm, line
+            assert is_as_measured(fitted(line.algorithm, key, length, MEASURED[line.target]), line.algorithm), line
     for pair_line in PAIRS:
         for bits, dtype in UNSIGNED.items():
-            if pair_line.bits[0] <= bits + 32 <= pair_line.bits[-1]:
-                found = pair_line.algorithm.fitted(key_for(dtype), 8192, MEASURED[pair_line.target], 4)
-                assert found == pair_line.algorithm, pair_line
+            if bits + 32 in pair_line.bits:
+                length = min(pair_line.lengths.stop - 1, 1 << 24)
+                found = pair_line.algorithm.fitted(key_for(dtype), length, MEASURED[pair_line.target], 4)
+                assert is_as_measured(found, pair_line.algorithm), pair_line
+
+
+def is_as_measured(found: object, chosen: object) -> bool:
+    """The longest rows that workgroup memory holds leave little of it for counters."""
+    if isinstance(found, RadixRows) and isinstance(chosen, RadixRows):
+        return found.digit_bits >= 6 and attrs.evolve(found, digit_bits=chosen.digit_bits) == chosen
+    return found == chosen
 
 
 def test_a_smaller_card_gets_fewer_copies_and_a_target_without_subgroups_masks() -> None:
@@ -432,7 +440,7 @@ def test_a_tile_is_no_larger_than_the_row_where_memory_is_scarce(nbytes: int, le
         with pytest.raises(CapabilityError):
             rows.fitted(key_for("u8"), length, info)
     else:
-        assert rows.fitted(key_for("u8"), length, info).items == items
+        assert rows.fitted(key_for("u8"), length, info).policy_for(length).items == items
 
 
 def test_an_algorithm_that_does_not_fit_itself_is_refused_by_the_target() -> None:

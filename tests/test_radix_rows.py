@@ -101,6 +101,10 @@ def test_the_smallest_workgroup_that_holds_a_row_is_taken() -> None:
     assert [algorithm.policy_for(n).group_size for n in (1, 4096, 4097, 8192, 8193, 16384)] == [
         256, 256, 512, 512, 1024, 1024,
     ]  # fmt: skip
+    assert [algorithm.policy_for(n).items for n in (0, 1, 257, 2048, 2049, 3072, 3073, 4096, 4097, 8193)] == [
+        1, 1, 2, 8, 10, 12, 14, 16, 10, 10,
+    ]  # fmt: skip
+    assert [RadixRows(27).policy_for(256 * n).items for n in (5, 9, 17, 21, 25, 27)] == [5, 10, 20, 24, 27, 27]
     assert algorithm.most_rows(16384, 1000) == 1000
     assert algorithm.most_rows(16385, 1000) == 0
     with pytest.raises(gpusort.CapabilityError, match="x: a row of 16384 elements, each of which takes 8 bytes of"):

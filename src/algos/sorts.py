@@ -24,6 +24,7 @@ from .radix_rows import radix_rows_sort
 from .radix_sorts import most_radix_rows, radix_sort
 from .sizes import countable_rows
 
+_STEPS = 8  # of an invocation's elements to a power of two: at most a ninth of a workgroup's are padding
 _UNSIGNED = (Type.U8, Type.U16, Type.U32, Type.U64)
 
 
@@ -172,8 +173,8 @@ class RadixRows(PairsAlgorithm):
     For targets with Capability.SUBGROUPS, whose subgroups have at least `strand` lanes.
     """
 
-    # elements in an invocation's registers
-    items: int = attrs.field(default=16, converter=as_int, validator=within(1, MOST_ITEMS))
+    # elements in an invocation's registers, at most
+    items: int = attrs.field(default=32, converter=as_int, validator=within(1, MOST_ITEMS))
     # the smallest workgroup size: at least one invocation for each value of a digit
     least_group: int = attrs.field(default=256, converter=as_int, validator=within(2, MOST_INVOCATIONS))
     most_group: int = attrs.field(default=1024, converter=as_int, validator=power_within(2, MOST_INVOCATIONS))
@@ -201,11 +202,9 @@ class RadixRows(PairsAlgorithm):
         if least < 2:
             raise no_radix(info)
         bits = min(self.digit_bits, least.bit_length() - 1)
-        inside = RadixRows(self.items, least, most, lanes[1], bits, lanes[0])
-        smaller = attrs.evolve(inside, items=min(self.items, max(1, -(-length // least))))  # no larger than the row
-        for found in (inside, smaller):
-            if digits := digits_in_tile(found.policy_for(min(length, found.capacity)), word, info):
-                return attrs.evolve(found, digit_bits=digits)
+        found = RadixRows(self.items, least, most, lanes[1], bits, lanes[0])
+        if digits := digits_in_tile(found.policy_for(min(length, found.capacity)), word, info):
+            return attrs.evolve(found, digit_bits=digits)
         raise CapabilityError(
             f"x: a row of {length} elements, each of which takes {word} bytes of workgroup memory, is more than {self} "
             f"takes on target {info.name!r}; leave the algorithm to the library"
@@ -217,9 +216,13 @@ class RadixRows(PairsAlgorithm):
         return self.most_group * self.items
 
     def policy_for(self, length: int) -> RadixPolicy:
-        """The policy for rows of a length: the smallest workgroup that holds one, a power of two."""
+        """The policy for rows of a length: the smallest workgroup that holds one, a power of two, and as few elements
+        in an invocation, in steps of a few, as each number is a kernel to compile."""
         group_size = max(self.least_group, power_above(-(-length // self.items)))
-        return RadixPolicy(self.digit_bits, group_size, self.items, self.strand, self.subgroups)
+        needed = -(-length // group_size)
+        step = max(1, power_above(needed) // _STEPS)
+        items = max(1, min(self.items, -(-needed // step) * step))
+        return RadixPolicy(self.digit_bits, group_size, items, self.strand, self.subgroups)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         require_integers(key, "RadixRows")

@@ -17,6 +17,7 @@ from .sorts import BitonicRows, Radix, RadixRows
 _ONE, _SEVERAL = range(1, 2), range(2, 1 << 63)
 _NARROW, _WIDE = (8, 16, 32), (64,)
 _FROM_18_BITS = range(1 << 18, 1 << 63)
+_FORTY = range(40, 1 << 63)
 
 
 def _sweep(items: int, count_items: int, copies: int, group_size: int = 384) -> Radix:
@@ -26,6 +27,9 @@ def _sweep(items: int, count_items: int, copies: int, group_size: int = 384) -> 
 def _counted(items: int, group_size: int = 512) -> Radix:
     """Two workgroups of 512 are resident in a multiprocessor's 48 KiB of workgroup memory under a Vulkan driver."""
     return Radix(RadixPolicy(8, group_size, items, 32))
+
+
+_IN_512 = RadixRows(8, most_group=512)  # by less than 8 bits at a time in rows for which memory is short
 
 
 def by_masks(digit_bits: int) -> Radix:
@@ -40,14 +44,16 @@ HOST_RULE = SortRule("cpu", frozenset({Capability.HOST_SORT}), _NARROW + _WIDE, 
 SORTS: tuple[SortRule, ...] = (
     # A single short row occupies one multiprocessor: one subgroup sorts it, or one workgroup.
     SortRule("cuda", SUBGROUPS, _NARROW, range(1025), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
-    SortRule("cuda", SUBGROUPS, _NARROW, range(2049), _ONE, RadixRows(items=8)),
     SortRule("cuda", SUBGROUPS, _NARROW, range(8193), _ONE, RadixRows(items=16)),
+    SortRule("cuda", SUBGROUPS, _NARROW, range(1025, 2049), range(512), RadixRows()),
     SortRule("cuda", SUBGROUPS, _NARROW, range(2049), ANY, BitonicRows(items=8, most_items=64)),
-    SortRule("cuda", SUBGROUPS, _NARROW, range(4097), ANY, RadixRows(items=8)),
-    SortRule("cuda", SUBGROUPS, _NARROW, range(16385), _SEVERAL, RadixRows(items=16)),
+    SortRule("cuda", SUBGROUPS, _NARROW, range(16385), _SEVERAL, RadixRows()),
+    SortRule("cuda", SUBGROUPS, _NARROW, range(32769), _FORTY, RadixRows()),
     SortRule("cuda", SUBGROUPS, _WIDE, range(513), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
     SortRule("cuda", SUBGROUPS, _WIDE, range(1025), _SEVERAL, BitonicRows(items=8, most_items=32)),
-    SortRule("cuda", SUBGROUPS, _WIDE, range(8193), ANY, RadixRows(items=8)),
+    SortRule("cuda", SUBGROUPS, _WIDE, range(8193), ANY, RadixRows()),
+    SortRule("cuda", SUBGROUPS, _WIDE, range(16385), _FORTY, RadixRows()),
+    SortRule("cuda", SUBGROUPS, _WIDE, range(20481), _FORTY, RadixRows(items=20)),
     # Rows beyond workgroup memory. A sweep takes any number of them, so it goes by the elements in all rows.
     SortRule("cuda", SWEEPS, _NARROW, ANY, ANY, _sweep(8, 8, 32, 256), elements=range(5 << 16)),
     SortRule("cuda", SWEEPS, _NARROW, ANY, ANY, _sweep(12, 8, 32), elements=range(3 << 18)),
@@ -57,12 +63,16 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("cuda", SWEEPS, _WIDE, ANY, ANY, _sweep(14, 4, 16), elements=range(9 << 20)),
     SortRule("cuda", SWEEPS, _WIDE, ANY, _SEVERAL, _sweep(14, 4, 16)),
     SortRule("cuda", SWEEPS, _WIDE, range(1 << 32), ANY, _sweep(18, 4, 16)),
-    # Measured on the same card through Vulkan: rows in registers, or in workgroup memory; else three launches a pass.
-    SortRule("wgsl", SWEEPS, _NARROW, range(256, 2049), _ONE, RadixRows(4, most_group=512), 32 << 10),
+    # Measured on the same card through Vulkan, where larger workgroups hide the latency of few rows.
+    SortRule("wgsl", SWEEPS, _NARROW, range(256, 2049), range(33), RadixRows(4, most_group=512), 32 << 10),
+    SortRule("wgsl", SWEEPS, _NARROW, range(256, 1025), range(512), RadixRows(8), 32 << 10),
     SortRule("wgsl", SWEEPS, _NARROW, range(1025), _SEVERAL, BitonicRows(items=8, group_size=64), 20 << 10),
-    SortRule("wgsl", SWEEPS, _NARROW, range(1025, 4097), ANY, RadixRows(8, most_group=512), 40 << 10),
-    SortRule("wgsl", SWEEPS, _WIDE, range(256, 2049), ANY, RadixRows(4, most_group=512), 40 << 10),
-    SortRule("wgsl", SWEEPS, _WIDE, range(2049, 4097), ANY, RadixRows(16, most_group=256), 48 << 10),
+    SortRule("wgsl", SWEEPS, _NARROW, range(1025, 4097), range(100), _IN_512, 40 << 10),
+    SortRule("wgsl", SWEEPS, _NARROW, range(1025, 6145), _SEVERAL, RadixRows(12, most_group=512), 40 << 10),
+    SortRule("wgsl", SWEEPS, (32,), range(8193), _SEVERAL, RadixRows(16, most_group=512), 48 << 10),
+    SortRule("wgsl", SWEEPS, _NARROW, range(8193), _SEVERAL, RadixRows(most_group=256), 48 << 10),
+    SortRule("wgsl", SWEEPS, _WIDE, range(513), range(512, 1 << 63), BitonicRows(items=8, group_size=64), 20 << 10),
+    SortRule("wgsl", SWEEPS, _WIDE, range(256, 4097), ANY, _IN_512, 48 << 10),
     SortRule("wgsl", SWEEPS, _NARROW, range(4097, 1 << 18), _ONE, _counted(4, 256)),
     SortRule("wgsl", SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256), 20 << 10),
     SortRule("wgsl", SWEEPS, _NARROW, range(1 << 19, (1 << 20) + 1), _ONE, _counted(8), 24 << 10),
@@ -90,18 +100,24 @@ _PAIRED_ROWS = range(4097, 1 << 32)  # shorter rows waste much of a tile; the ne
 PAIRS: tuple[PairsRule, ...] = (
     # In workgroup memory, as long as an invocation's words, indices and ranks do not spill registers.
     PairsRule("cuda", SUBGROUPS, _PAIR + _WIDE_PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
-    PairsRule("cuda", SUBGROUPS, _PAIR + _WIDE_PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
-    PairsRule("cuda", SUBGROUPS, _PAIR, range(8193), ANY, RadixRows(items=8)),
-    PairsRule("cuda", SUBGROUPS, _WIDE_PAIR, range(4097), ANY, RadixRows(items=8)),
+    PairsRule("cuda", SUBGROUPS, _PAIR + _WIDE_PAIR, range(8193), ANY, RadixRows()),
+    PairsRule("cuda", SUBGROUPS, _PAIR, range(16385), _SEVERAL, RadixRows()),
+    PairsRule("cuda", SUBGROUPS, _PAIR, range(24577), _FORTY, RadixRows(items=24)),
+    PairsRule("cuda", SUBGROUPS, _WIDE_PAIR, range(16385), _FORTY, RadixRows()),
     PairsRule("cuda", SWEEPS, _PAIR, _PAIRED_ROWS, ANY, _sweep(8, 8, 32, 256), elements=range(5 << 16)),
     PairsRule("cuda", SWEEPS, _PAIR, _PAIRED_ROWS, ANY, _sweep(12, 8, 32), elements=range(5 << 18)),
     PairsRule("cuda", SWEEPS, _PAIR, _PAIRED_ROWS, ANY, _sweep(26, 8, 32)),
     PairsRule("cuda", SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, ANY, _sweep(8, 4, 16, 256), elements=range(5 << 16)),
     PairsRule("cuda", SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, ANY, _sweep(14, 4, 16), elements=range(13 << 17)),
     PairsRule("cuda", SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, ANY, _sweep(20, 4, 16)),
+    PairsRule("wgsl", SWEEPS, _PAIR + _WIDE_PAIR, range(256, 513), range(1024), _IN_512, 20 << 10),
     PairsRule(
-        "wgsl", SWEEPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16, group_size=64), 20 << 10
+        "wgsl", SWEEPS, _PAIR + _WIDE_PAIR, range(513), _SEVERAL,
+        BitonicRows(items=8, most_items=16, group_size=64), 20 << 10,
     ),
+    PairsRule("wgsl", SWEEPS, _PAIR, range(513, 4096), ANY, _IN_512, 48 << 10),
+    PairsRule("wgsl", SWEEPS, _PAIR, range(4096, 5121), _SEVERAL, RadixRows(10, most_group=512), 48 << 10),
+    PairsRule("wgsl", SWEEPS, _WIDE_PAIR, range(513, 3073), ANY, _IN_512, 48 << 10),
     PairsRule("wgsl", SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
     PairsRule("wgsl", SWEEPS, _PAIR, _PAIRED_ROWS, ANY, _counted(11), elements=_FROM_18_BITS),
     PairsRule("wgsl", SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
@@ -137,7 +153,6 @@ _BY_DIGITS = (
 )  # fmt: skip
 # More than workgroup memory sorts, of too many rows to sort all: a workgroup is as large as it is long at work.
 _MANY_BY_DIGITS = ((range(4097, 1 << 17), 512), (range(1 << 17, 1 << 32), 1024))
-_FORTY = range(40, 1 << 63)
 # Numbers of rows, how many elements these have, and how many of a row are wanted at least, for all to be argsorted.
 _ALL_SORTED = (
     (_MANY_ROWS, range(1 << 19), 129), (ANY, range(1 << 17), 500), (ANY, range(1 << 19), 2000),
@@ -152,7 +167,7 @@ def _digits(sort: PairsAlgorithm, group_size: int = 256) -> SelectByDigits:
 def _selections_on_card(bits: tuple[int, ...], few: int, short_rows: BitonicRows) -> tuple[SelectRule, ...]:
     """For more than 32 elements of rows beyond 1024. The more are wanted, the more elements are sorted as soon as
     sampled."""
-    sorts = ((short_rows, 512), (RadixRows(items=4), 1024), (RadixRows(items=8), 8192 // few))
+    sorts = ((short_rows, 512), (RadixRows(), 8192 // few))
     long, sweep = range(8193 // few, 1 << 63), _sweep(12, 8, 32)
     return (
         SelectRule("cuda", NONE, bits, range(4097, 8193), ANY, _parts(512, 16 // few, 128), most_k=64),
@@ -173,8 +188,7 @@ def _selections_on_card(bits: tuple[int, ...], few: int, short_rows: BitonicRows
             for lengths, size in _MANY_BY_DIGITS
         ),
         SelectRule("cuda", SWEEPS, bits, long, ANY, None, elements=range(1 << 22), least_k=8000),
-        SelectRule("cuda", NONE, bits, range(1025), ANY, ArgsortAndTake(RadixRows(items=4)), most_k=1024),
-        SelectRule("cuda", NONE, bits, range(8193 // few), ANY, ArgsortAndTake(RadixRows(items=8)), most_k=8192),
+        SelectRule("cuda", NONE, bits, range(8193 // few), ANY, ArgsortAndTake(RadixRows()), most_k=8192),
         SelectRule("cuda", SWEEPS, bits, long, ANY, None, ratios=range(32), least_k=257),
     )
 
