@@ -13,7 +13,7 @@ import gpusort
 from gpusort.algos.batch import Batch
 from gpusort.algos.choice import choose_pairs, choose_sort
 from gpusort.algos.radix_sorts import radix_sort
-from gpusort.algos.sorts import Bitonic, Radix
+from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, RadixRows
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Schedule, Step
 from gpusort.kernel.passes.overlay import overlaid
@@ -27,6 +27,7 @@ from gpusort.tuning import tune
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import CapabilityError, TargetUnavailableError
 from gpusort.types.indices import SortOrder
+from gpusort.types.keys import RankKey
 from gpusort.types.params import RadixPolicy
 from tests.covering import few_cases
 from tests.opened import or_skip
@@ -81,14 +82,39 @@ def test_long_arrays_are_sorted_by_digits_on_any_device(
             assert found.policy.subgroups is bool(capabilities)
             assert not found.policy.sweeps
             assert found.policy.group_size <= 256
-    assert isinstance(choose_sort(info, key, 1 << 12, 64), Bitonic)
+    assert isinstance(choose_sort(info, key, 1 << 12, 64), BitonicRows if capabilities else Bitonic)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8"])
+@pytest.mark.parametrize("nbytes", [16 << 10, 32 << 10, 48 << 10])
+@pytest.mark.parametrize("lanes", [1, 4, 8, 32, 64])
+def test_short_rows_stay_in_a_workgroup_by_digits_that_are_not_too_narrow(dtype: str, nbytes: int, lanes: int) -> None:
+    """Of rows whose tile leaves no room for counters, the network is faster than many passes."""
+    capabilities = frozenset({Capability.SUBGROUPS}) if lanes > 1 else frozenset[Capability]()
+    limits = attrs.evolve(DEFAULTS, workgroup_bytes=nbytes, subgroup_size=lanes, most_subgroup_size=lanes)
+    info = TargetInfo("wgsl", "a device", "none", limits, capabilities)
+    for length in (17, 256, 257, 999, 1000, 1024, 1536, 1537, 2048, 3072, 4096, 6144, 8192):
+        for found, held in zip(both_for(info, dtype, length), (4, 8), strict=True):
+            if isinstance(found, RadixRows):
+                assert length in range(1000 if held == 4 else 600, nbytes // held)
+                assert found.digit_bits >= (3 if lanes == 4 else 4)
+            else:
+                assert isinstance(found, BitonicRows) is (length <= min(256, 32 * lanes))
+    assert isinstance(both_for(info, "f4", 1024)[0], RadixRows)
+    assert isinstance(both_for(info, dtype, 1024)[1], RadixRows)
+
+
+def both_for(info: TargetInfo, dtype: str, length: int) -> tuple[object, object]:
+    """What is chosen for a sort and an argsort of some rows."""
+    key = key_for(dtype)
+    return choose_sort(info, key, 20, length, with_tuned=False), choose_pairs(info, RankKey(key), 20, length, 4)
 
 
 def test_devices_with_lines_of_their_own_keep_them() -> None:
     """Where these leave something to the network, other devices' lines do not take it."""
     for capabilities in (SWEEPS, SWEEPS | {Capability.FLOAT64}):
         info = TargetInfo("wgsl", "a card", "none", CARD, capabilities)
-        assert isinstance(choose_sort(info, key_for("u4"), 20, 1 << 13), Bitonic)
+        assert isinstance(choose_sort(info, key_for("u4"), 20, (1 << 13) + 1), Bitonic)
         assert isinstance(choose_sort(info, key_for("u8"), 1, 5000), Bitonic)
         assert choose_pairs(info, key_for("u4"), 20, 1 << 13, 4) is None
     no_subgroups = TargetInfo("wgsl", "a card", "none", CARD, frozenset({Capability.FORWARD_PROGRESS}))
@@ -223,6 +249,15 @@ _WAYS: tuple[Callable[[Array, WgslTarget], None], ...] = (_sort, _argsort, _rows
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_results_are_numpys(small: WgslTarget, way: Callable[..., None], dtype: str, length: int) -> None:
     way(sample(dtype, length, seed=length), small)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "u8"])
+@pytest.mark.parametrize("length", [1, 17, 32, 33, 700, 1100, 2500])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_short_rows_are_numpys(small: WgslTarget, dtype: str, length: int) -> None:
+    x = sample(dtype, (70 if length < 100 else 5, length), seed=length)
+    assert_same_bits(gpusort.sort(x, target=small, stable=True), sorted_by_numpy(x))
+    assert_same_bits(gpusort.argsort(x, target=small), np.argsort(x, kind="stable"))
 
 
 def test_what_cannot_fit_says_so(small: WgslTarget) -> None:

@@ -37,6 +37,11 @@ def by_masks(digit_bits: int) -> Radix:
     return Radix(RadixPolicy(digit_bits, 128, 28, 32, subgroups=False))
 
 
+# Bytes of workgroup memory, and the longest rows that it holds beside counters: of 32-bit words, or with their indices.
+_HELD = ((16 << 10, 3072, 1536), (32 << 10, 6144, 3072), (48 << 10, 8192, 5120))
+_IN_REGISTERS = BitonicRows(group_size=64)  # of one invocation, where there are no subgroups
+_ROWS = ((SUBGROUPS, SWEEPS, RadixRows()), (NONE, SUBGROUPS, RadixRows(subgroups=False)))
+
 # What is kept of a CPU that was tuned: no kernel is as fast there, whatever the rows.
 HOST_RULE = SortRule("cpu", frozenset({Capability.HOST_SORT}), _NARROW + _WIDE, ANY, ANY, HostSort())
 
@@ -81,6 +86,13 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("wgsl", SWEEPS, _WIDE, range(1 << 17, 1 << 32), ANY, _counted(5), 24 << 10),
     SortRule("wgsl", SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, _FROM_18_BITS),
     # Other devices, measured on Mesa's software one. Digits have the fewest bits that give the same number of passes.
+    SortRule("wgsl", SUBGROUPS, _NARROW + _WIDE, range(257), _SEVERAL, _IN_REGISTERS, unless=SWEEPS),
+    SortRule("wgsl", NONE, _NARROW + _WIDE, range(33), _SEVERAL, _IN_REGISTERS, unless=SUBGROUPS),
+    *(
+        SortRule("wgsl", needs, _NARROW, range(1000, most + 1), _SEVERAL, algorithm, nbytes, unless=unless)
+        for nbytes, most, _ in _HELD
+        for needs, unless, algorithm in _ROWS
+    ),
     *(
         SortRule("wgsl", needs, (bits,), range(shortest, 1 << 32), rows, algorithm, elements=elements, unless=unless)
         for bits, digit_bits, of_one, of_several in (
@@ -123,6 +135,14 @@ PAIRS: tuple[PairsRule, ...] = (
     PairsRule("wgsl", SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
     PairsRule("wgsl", SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), ANY, _counted(5)),
     PairsRule("wgsl", SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=_FROM_18_BITS),
+    PairsRule("wgsl", SUBGROUPS, _PAIR + _WIDE_PAIR, range(257), _SEVERAL, _IN_REGISTERS, unless=SWEEPS),
+    PairsRule("wgsl", NONE, _PAIR + _WIDE_PAIR, range(33), _SEVERAL, _IN_REGISTERS, unless=SUBGROUPS),
+    *(
+        PairsRule("wgsl", needs, bits, range(600, most + 1), _SEVERAL, algorithm, nbytes, unless=unless)
+        for nbytes, _, narrow in _HELD
+        for bits, most in ((_PAIR, narrow), (_WIDE_PAIR, narrow * 2 // 3))
+        for needs, unless, algorithm in _ROWS
+    ),
     *(
         PairsRule("wgsl", needs, bits, range(shortest, 1 << 32), rows, algorithm, elements=elements, unless=unless)
         for bits, of_one, of_several in ((_PAIR, 1 << 15, 1 << 12), (_WIDE_PAIR, 1 << 17, 1 << 13))
