@@ -89,7 +89,7 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("wgsl", SUBGROUPS, _NARROW + _WIDE, range(257), _SEVERAL, _IN_REGISTERS, unless=SWEEPS),
     SortRule("wgsl", NONE, _NARROW + _WIDE, range(33), _SEVERAL, _IN_REGISTERS, unless=SUBGROUPS),
     *(
-        SortRule("wgsl", needs, _NARROW, range(1000, most + 1), _SEVERAL, algorithm, nbytes, unless=unless)
+        SortRule("wgsl", needs, _NARROW, range(1000, most + 1), ANY, algorithm, nbytes, unless=unless)
         for nbytes, most, _ in _HELD
         for needs, unless, algorithm in _ROWS
     ),
@@ -138,7 +138,7 @@ PAIRS: tuple[PairsRule, ...] = (
     PairsRule("wgsl", SUBGROUPS, _PAIR + _WIDE_PAIR, range(257), _SEVERAL, _IN_REGISTERS, unless=SWEEPS),
     PairsRule("wgsl", NONE, _PAIR + _WIDE_PAIR, range(33), _SEVERAL, _IN_REGISTERS, unless=SUBGROUPS),
     *(
-        PairsRule("wgsl", needs, bits, range(600, most + 1), _SEVERAL, algorithm, nbytes, unless=unless)
+        PairsRule("wgsl", needs, bits, range(600, most + 1), ANY, algorithm, nbytes, unless=unless)
         for nbytes, _, narrow in _HELD
         for bits, most in ((_PAIR, narrow), (_WIDE_PAIR, narrow * 2 // 3))
         for needs, unless, algorithm in _ROWS
