@@ -93,14 +93,16 @@ def test_short_rows_stay_in_a_workgroup_by_digits_that_are_not_too_narrow(dtype:
     capabilities = frozenset({Capability.SUBGROUPS}) if lanes > 1 else frozenset[Capability]()
     limits = attrs.evolve(DEFAULTS, workgroup_bytes=nbytes, subgroup_size=lanes, most_subgroup_size=lanes)
     info = TargetInfo("wgsl", "a device", "none", limits, capabilities)
-    for length in (17, 256, 257, 999, 1000, 1024, 1536, 1537, 2048, 3072, 4096, 6144, 8192):
+    narrow = 8 * np.dtype(dtype).itemsize <= 32
+    for length in (17, 256, 257, 512, 513, 999, 1000, 1024, 1536, 1537, 2048, 3072, 4096, 6144, 8192):
         for found, held in zip(both_for(info, dtype, length), (4, 8), strict=True):
             if isinstance(found, RadixRows):
                 assert length in range(1000 if held == 4 else 600, nbytes // held)
                 assert found.digit_bits >= (3 if lanes == 4 else 4)
             else:
-                assert isinstance(found, BitonicRows) is (length <= min(256, 32 * lanes))
-    assert isinstance(both_for(info, "f4", 1024)[0], RadixRows)
+                most = 1024 if narrow and held == 4 else 512
+                assert isinstance(found, BitonicRows) is (length <= min(most, 32 * min(lanes, 32)))
+    assert isinstance(both_for(info, "f4", 1025)[0], RadixRows)
     assert isinstance(both_for(info, dtype, 1024)[1], RadixRows)
 
 

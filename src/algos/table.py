@@ -39,7 +39,7 @@ def by_masks(digit_bits: int) -> Radix:
 
 # Bytes of workgroup memory, and the longest rows that it holds beside counters: of 32-bit words, or with their indices.
 _HELD = ((16 << 10, 3072, 1536), (32 << 10, 6144, 3072), (48 << 10, 8192, 5120))
-_IN_REGISTERS = BitonicRows(group_size=64)  # of one invocation, where there are no subgroups
+_IN_REGISTERS = BitonicRows(group_size=64)  # rows of 256 elements in 8 lanes, 1024 in 32; of 32 without subgroups
 _ROWS = ((SUBGROUPS, SWEEPS, RadixRows()), (NONE, SUBGROUPS, RadixRows(subgroups=False)))
 
 # What is kept of a CPU that was tuned: no kernel is as fast there, whatever the rows.
@@ -85,8 +85,10 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("wgsl", SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256), 20 << 10),
     SortRule("wgsl", SWEEPS, _WIDE, range(1 << 17, 1 << 32), ANY, _counted(5), 24 << 10),
     SortRule("wgsl", SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, _FROM_18_BITS),
-    # Other devices, measured on Mesa's software one. Digits have the fewest bits that give the same number of passes.
-    SortRule("wgsl", SUBGROUPS, _NARROW + _WIDE, range(257), _SEVERAL, _IN_REGISTERS, unless=SWEEPS),
+    # Other devices, measured on Mesa's software one, which has 8 lanes; in registers of more lanes as above. Digits are
+    # of the fewest bits that give the same number of passes.
+    SortRule("wgsl", SUBGROUPS, _NARROW, range(1025), _SEVERAL, _IN_REGISTERS, unless=SWEEPS),
+    SortRule("wgsl", SUBGROUPS, _WIDE, range(513), _SEVERAL, _IN_REGISTERS, unless=SWEEPS),
     SortRule("wgsl", NONE, _NARROW + _WIDE, range(33), _SEVERAL, _IN_REGISTERS, unless=SUBGROUPS),
     *(
         SortRule("wgsl", needs, _NARROW, range(1000, most + 1), ANY, algorithm, nbytes, unless=unless)
@@ -135,7 +137,7 @@ PAIRS: tuple[PairsRule, ...] = (
     PairsRule("wgsl", SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
     PairsRule("wgsl", SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), ANY, _counted(5)),
     PairsRule("wgsl", SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=_FROM_18_BITS),
-    PairsRule("wgsl", SUBGROUPS, _PAIR + _WIDE_PAIR, range(257), _SEVERAL, _IN_REGISTERS, unless=SWEEPS),
+    PairsRule("wgsl", SUBGROUPS, _PAIR + _WIDE_PAIR, range(513), _SEVERAL, _IN_REGISTERS, unless=SWEEPS),
     PairsRule("wgsl", NONE, _PAIR + _WIDE_PAIR, range(33), _SEVERAL, _IN_REGISTERS, unless=SUBGROUPS),
     *(
         PairsRule("wgsl", needs, bits, range(600, most + 1), ANY, algorithm, nbytes, unless=unless)
