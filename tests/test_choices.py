@@ -202,6 +202,12 @@ def test_many_rows_are_selected_from_by_digits_and_long_ones_by_samples() -> Non
     assert found == wanted
 
 
+def test_a_key_of_few_bits_is_selected_by_as_one_of_all_of_its_words() -> None:
+    few: Any = attrs.evolve(cast("Any", key_for("u4")), bits=20)
+    for case in ((1, 1 << 20, 5), (64, 100_000, 5000)):
+        assert type(choose_top_k(CARD, few, *case)) is type(choose_top_k(CARD, key_for("u4"), *case))
+
+
 def test_what_nothing_selects_is_argsorted_with_places_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "SELECTIONS", ())
     key = key_for("u4")
