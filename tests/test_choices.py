@@ -47,6 +47,13 @@ def test_the_tiles_of_pairs_go_by_the_bits_of_both() -> None:
     assert radix(choose_pairs(CARD, key_for("u2"), 1, 1 << 24, 4)).items >= narrow.items
 
 
+@pytest.mark.parametrize("target", ["cuda", "wgsl"])
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
+@pytest.mark.parametrize("value_bytes", [1, 2, 4, 8])
+def test_long_arrays_are_sorted_by_radix_whatever_goes_along(target: str, dtype: str, value_bytes: int) -> None:
+    assert isinstance(choose_pairs(MEASURED[target], key_for(dtype), 1, 1 << 20, value_bytes), Radix)
+
+
 @pytest.mark.parametrize(
     ("length", "tile"), [(22_000, 7_680), (10_752, 10_752), (10_753, 6_144), (16 * 10_752 + 1, 10_752)]
 )
@@ -200,6 +207,12 @@ def test_many_rows_are_selected_from_by_digits_and_long_ones_by_samples() -> Non
     }  # fmt: skip
     found = {case: type(choose_top_k(CARD, key_for("f4"), *case)) for case in wanted}
     assert found == wanted
+
+
+def test_a_key_of_few_bits_is_selected_by_as_one_of_all_of_its_words() -> None:
+    few: Any = attrs.evolve(cast("Any", key_for("u4")), bits=20)
+    for case in ((1, 1 << 20, 5), (64, 100_000, 5000)):
+        assert type(choose_top_k(CARD, few, *case)) is type(choose_top_k(CARD, key_for("u4"), *case))
 
 
 def test_what_nothing_selects_is_argsorted_with_places_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:

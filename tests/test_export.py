@@ -90,6 +90,19 @@ def test_a_divisor_that_may_be_zero_in_the_range_narrows_it() -> None:
     assert (length.range.first, length.range.last) == (7, 100)
 
 
+@pytest.mark.parametrize("name", ["and", "or", "xor", "pow", "truediv", "divmod", "mod", "lshift", "rshift"])
+def test_what_would_hold_for_one_length_alone_is_refused(name: str) -> None:
+    """Bits, powers and fractions of it; what is divided or shifted by it, too."""
+    length: Any = Traced.of(50, 0, 100)
+    if name in ("mod", "lshift", "rshift"):
+        assert isinstance(getattr(length, f"__{name}__")(3), Traced)
+    else:
+        with pytest.raises(UnsupportedTypeError, match="a quotient rounded up is `-"):
+            getattr(length, f"__{name}__")(3)
+    with pytest.raises(UnsupportedTypeError, match="a length that stands for others"):
+        getattr(length, f"__r{name}__")(3)
+
+
 @kernel
 def fill(cx: Invocation, data: Storage[U32], value: U32) -> None:
     """Writes one number everywhere."""

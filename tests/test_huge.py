@@ -12,14 +12,16 @@ import pytest
 
 from gpusort.algos.copy import CopyParams
 from gpusort.algos.merge import Tile
-from gpusort.algos.merge_path import MergeOrder, of_first_before
+from gpusort.algos.merge_path import MergeOrder, is_unordered, of_first_before
 from gpusort.algos.radix_layout import Layout
 from gpusort.algos.sizes import LARGEST_U32
+from gpusort.algos.sweep_state import SweepState
 from gpusort.algos.ties import Share, SharesParams, first_not_below
 from gpusort.algos.transpose import Lines
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
-from gpusort.types.params import MergeParams, MergePolicy
+from gpusort.types.invocation import Invocation, InvocationIds
+from gpusort.types.params import MergeParams, MergePolicy, RadixPolicy
 from gpusort.types.scalars import U32, Bool
 
 UP = SortOrder.ASCENDING
@@ -66,6 +68,29 @@ def test_a_merge_is_cut_in_arrays_of_any_length() -> None:
                     assert found == max(min(diagonal, split), diagonal - of_second)
                     seen += 1
     assert seen > 150
+
+
+@pytest.mark.parametrize(("start", "count"), [(0, LARGEST_U32), (LARGEST_U32 - 3, 3), (LARGEST_U32, 0), (9, -4)])
+def test_no_invocation_compares_neighbours_beyond_a_range(start: int, count: int) -> None:
+    """Which ends where the array does, or is empty in one that is not sorted."""
+    key: Any = key_for("f4")
+    lesser, greater = U32(0x3F800000), U32(0x40000000)
+    for edge in {0, start, start + count // 2, start + count}:
+        for rising in (False, True):
+            row = of_two(start + max(count, 0), edge, *((lesser, greater) if rising else (greater, lesser)))
+            found = list[bool]()
+            for local in range(4):
+                ids = InvocationIds(0, local, 1 << 10, 4, 4)
+                cx = Invocation(ids, lambda name, operands: None)
+                ends = U32(start), U32(start + count), U32(1 << 28)
+                found.append(bool(is_unordered(cx, key, row, *ends, UP)))
+            assert any(found) is (not rising and start < edge < start + count and (edge - start - 1) % (1 << 30) < 4)
+
+
+def test_all_that_is_read_in_a_step_of_histograms_is_counted() -> None:
+    policy = RadixPolicy(8, 256, count_group=256, count_items=128, count_groups=LARGEST_U32, sweeps=True)
+    groups = SweepState(1, LARGEST_U32, 4, policy).counting_groups()
+    assert groups == LARGEST_U32 // (256 * 128)
 
 
 @pytest.mark.parametrize("ways", [2, 3, 4, 16])

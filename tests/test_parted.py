@@ -20,6 +20,7 @@ from gpusort.multi.sample_sort import sort_by_samples
 from gpusort.multi.shard import Work, merged
 from gpusort.targets.base import Target
 from gpusort.targets.registry import target as target_of
+from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import ScanPolicy
@@ -41,7 +42,17 @@ def few_elements_suit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_element_finds_its_bucket(target: str, dtype: str) -> None:
     if target == "cpu" and dtype != "f4":
         pytest.skip("each compiles for seconds there")
-    for number, length in enumerate((1, TILE - 1, TILE, 2 * TILE + 1) if target != "python" else (TILE + 1,)):
+    lengths = (1, TILE - 1, TILE, 2 * TILE + 1) if target != "python" else (TILE + 1,)
+    require_parted(target_of(target), dtype, lengths)
+
+
+@pytest.mark.parametrize("lanes", [4, 64])
+def test_so_it_does_in_workgroups_of_several_subgroups_and_less_than_one(lanes: int) -> None:
+    require_parted(Simulator(lanes), "u4", (TILE + 1,))
+
+
+def require_parted(runs_it: Target, dtype: str, lengths: tuple[int, ...]) -> None:
+    for number, length in enumerate(lengths):
         x = sample(dtype, length, seed=number)
         order = SortOrder.DESCENDING if number % 2 else SortOrder.ASCENDING
         words = transform_of(x.dtype, order, ranks=False)(x)
@@ -53,7 +64,6 @@ def test_every_element_finds_its_bucket(target: str, dtype: str) -> None:
         rooms = np.stack([ends - room, ends], axis=1).astype(np.uint32)
         taken, results = np.zeros(BUCKETS, np.uint32), np.zeros(max(1, int(ends[-1])), x.dtype)
         key, unsigned = key_for(dtype), f"u{x.dtype.itemsize}"
-        runs_it = target_of(target)
         schedule = partition(key, length, results.size, order, fitted_partition(SMALL, key, runs_it.info))
         runs_it.run(
             schedule,

@@ -126,6 +126,16 @@ def test_axes() -> None:
     assert_same_bits(gpusort.sum(x, axis=(0, 2), keepdims=True, target=Small(BYTES)), x.sum((0, 2), keepdims=True))
 
 
+@pytest.mark.parametrize("axes", [(0,), (2,), (0, 1), (0, 2)])
+def test_more_results_of_rows_than_a_binding_holds(axes: tuple[int, ...]) -> None:
+    """Of short elements, or their states between two axes."""
+    x = sample("u1", (2, 30, 2, 8))
+    assert x.nbytes < BYTES
+    assert_same_bits(gpusort.sum(x, axis=axes, target=Small(BYTES)), x.sum(axes))
+    if len(axes) == 1:
+        assert_same_bits(gpusort.argmax(x, axis=axes[0], target=Small(BYTES)), x.argmax(axes[0]))
+
+
 def test_rows_that_a_binding_holds_are_not_cut() -> None:
     x, target = whole_numbers("i4", (40, 100)), Small(BYTES)
     assert_same_bits(np.asarray(gpusort.sum(x, axis=1, target=target)), x.sum(1))
@@ -316,6 +326,11 @@ def test_arrays_on_a_device(small_device: Any, dtype: str, count: int) -> None:
         np.testing.assert_array_equal(places.to_numpy(), order[:10])
         assert_same_bits(values.to_numpy(), x[order[:10]])
     assert_same_bits(there.to_numpy(), x)
+    rows = x[: count // 3 * 3].reshape(-1, 3) if in_bytes else x[:9].reshape(3, 3)
+    for lying in (rows, np.asfortranarray(rows)):
+        found = [gpusort.argmax(webgpu.asarray(lying, small_device), axis=1).to_numpy()]
+        found.append(gpusort.argmax(lying, axis=1, target=target))
+        np.testing.assert_array_equal(found, [np.argmax(rows, axis=1)] * 2)
 
 
 @pytest.mark.parametrize("first", [1, 12_345])

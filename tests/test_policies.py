@@ -37,7 +37,7 @@ from gpusort.types.keys import SortableKey
 from gpusort.types.memory import Storage
 from gpusort.types.monoids import Sum
 from gpusort.types.needs import Needs, Policy
-from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, RowsPolicy, ScanPolicy
+from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, RowsPolicy, ScanPolicy, Totals
 from gpusort.types.scalars import U32
 from tests.covering import InTurn
 from tests.reference import Array, assert_same_bits, sample, sorted_by_numpy
@@ -343,22 +343,24 @@ def test_any_sort_on_any_machine(seed: int) -> None:
 def test_any_reduction_and_scan_on_any_machine(seed: int) -> None:
     drawn = Drawn(1000 + seed)
     machine, total, said = drawn.machine(), Sum(number_for("u8")), ""
-    x = sample("u8", (drawn.random.choice((1, 3)), drawn.random.choice((1, 2, 33, 600))), seed)
+    shape, axis = (drawn.random.choice((1, 3)), drawn.random.choice((1, 2, 33, 600))), drawn.random.choice((0, 1))
+    x = sample("u8", shape[:: 1 if axis else -1], seed)
+    if drawn.flag():  # as many columns as rows have elements
+        x = np.asfortranarray(x)
     try:
-        size, items, groups, subgroups = (
-            drawn.one(1, 3, 8, 64, 100),
-            drawn.one(1, 3, 8),
-            drawn.one(1, 5, 999),
-            drawn.flag(),
-        )
-        reduction, scan = ReducePolicy(size, items, groups, subgroups), ScanPolicy(size, items, groups, subgroups)
-        sums = gpusort.reduce(x, total, axis=1, target=machine, policy=reduction)
-        running = gpusort.scan(x, total, target=machine, policy=scan)
+        numbers: Any = (
+            drawn.one(1, 3, 64, 64, 100), drawn.one(1, 3, 8), drawn.one(1, 5, 999), drawn.flag(), drawn.one(1, 64)
+        )  # fmt: skip
+        both: Any = {"strand": drawn.one(1, 2, 8, 64), "side_by_side": drawn.flag(), "alone": drawn.flag()}
+        own: Any = {**both, "totals": drawn.random.choice(list(Totals)), "short": drawn.one(1, 100)}
+        reduction, scan = ReducePolicy(*numbers, **own), ScanPolicy(*numbers, **both)
+        sums = gpusort.reduce(x, total, axis=axis, target=machine, policy=reduction)
+        running = gpusort.scan(x, total, axis=axis, target=machine, policy=scan)
     except REFUSED as refusal:
         said = str(refusal)
     else:
-        np.testing.assert_array_equal(np.asarray(sums).view("u8"), x.sum(axis=1))
-        np.testing.assert_array_equal(np.asarray(running).view("u8"), x.cumsum(axis=1))
+        np.testing.assert_array_equal(np.asarray(sums).view("u8"), x.sum(axis=axis))
+        np.testing.assert_array_equal(np.asarray(running), x.cumsum(axis=axis))
     assert "kernel" not in said, "a policy is fitted before a target has to refuse it"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
 import gpusort
-from gpusort import InvalidArgumentError, SerialRadix, UnsupportedTypeError
+from gpusort import CapabilityError, InvalidArgumentError, SerialRadix, UnsupportedTypeError
 from gpusort.algos.batch import Batch
 from gpusort.algos.radix_serial import (
     SerialRadixPolicy,
@@ -19,7 +21,7 @@ from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey
-from gpusort.types.scalars import U16, U64
+from gpusort.types.scalars import U16, U32, U64
 from tests import key_cases
 from tests.covering import few_cases
 from tests.reference import assert_same_bits
@@ -86,12 +88,13 @@ def test_by_some_bits_alone(target: str, bits: range) -> None:
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["u2", "f4"])
 def test_places_and_values(target: str, dtype: str, order: SortOrder) -> None:
-    for rows, length in ((1, 95), (3, 31)):
+    indices: tuple[Any, Any] = U64, U32
+    for rows, length, index in zip((1, 3), (95, 31), indices, strict=True):
         x = rows_of(dtype, rows, length)
         bits, key = range(8 * x.itemsize), RankKey(key_for(dtype))
         values = np.random.default_rng(length).integers(0, 1 << 16, x.shape, np.uint16)
-        places, moved = np.zeros(x.shape, np.uint64), np.zeros_like(values)
-        argsort = serial_radix_sort(Batch(key, rows, length, order, places=U64), POLICY, bits)
+        places, moved = np.zeros(x.shape, index.numpys), np.zeros_like(values)
+        argsort = serial_radix_sort(Batch(key, rows, length, order, places=index), POLICY, bits)
         _run(argsort, target, data=words(x), places=places)
         by_words = serial_radix_sort(Batch(key_for(dtype), rows, length, order, value=U16), POLICY, bits)
         found = np.zeros_like(x)
@@ -113,6 +116,16 @@ def test_sort_takes_it(target: str) -> None:
         x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
         found = gpusort.sort(x, target=target, algorithm=SerialRadix(POLICY), descending=True)
         assert_same_bits(found, np.sort(x)[..., ::-1])
+
+
+@pytest.mark.parametrize(("held", "bits"), [(8, 1), (15, 1), (16, 2), (1000, 7), (1 << 20, 8)])
+def test_a_digit_has_as_many_values_as_workgroup_memory_counts(held: int, bits: int) -> None:
+    info = target_of("simulator").info
+    few = attrs.evolve(info, limits=attrs.evolve(info.limits, workgroup_bytes=held, groups=5))
+    key = key_for("u4")
+    assert SerialRadix().fitted(key, 99, few).policy == SerialRadixPolicy(bits, 5)
+    with pytest.raises(CapabilityError, match="too little for a radix sort"):
+        SerialRadix().fitted(key, 99, attrs.evolve(few, limits=attrs.evolve(few.limits, workgroup_bytes=7)))
 
 
 def test_it_refuses_what_it_cannot_sort() -> None:

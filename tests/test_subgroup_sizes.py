@@ -94,6 +94,19 @@ def test_reductions_and_scans(
     np.testing.assert_array_equal(results, expected)
 
 
+@pytest.mark.parametrize("scanned", [False, True])
+def test_few_columns_side_by_side_take_fewer_lanes_than_a_subgroup_has(machine: Simulator, scanned: bool) -> None:
+    x = np.random.default_rng(2).integers(0, 99, (5, 9), np.uint32)
+    total: Any = Sum(number_for("u4"))
+    wished: Any = {"subgroups": True, "strand": 4, "side_by_side": True}
+    found: Any
+    if scanned:
+        found = gpusort.scan(x, total, axis=0, target=machine, policy=ScanPolicy(64, 1, **wished))
+    else:
+        found = gpusort.reduce(x, total, axis=0, target=machine, policy=ReducePolicy(64, 2, **wished))
+    np.testing.assert_array_equal(found, (np.cumsum if scanned else np.sum)(x, axis=0))
+
+
 @pytest.mark.parametrize("lanes", SIZES[:-1])
 def test_smaller_subgroups_than_a_sort_is_made_for_are_refused(lanes: int) -> None:
     x = np.zeros(500, np.uint32)

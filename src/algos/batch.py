@@ -113,10 +113,12 @@ class Batch:
         named = {buffer.name: buffer for buffer in (data, values, results, moved)}
         return tuple(buffer for buffer in named.values() if buffer.name != unbound(U32).name)
 
-    def mode(self, index: type[Any] = U64) -> Mode[Any]:
-        """What kernels read and write; `index` is the class of the indices that travel, if it is an argsort."""
+    def mode(self, index: type[Any] | None = None) -> Mode[Any]:
+        """What kernels read and write; `index` is the class of the indices that travel, if it is an argsort and these
+        are not the results'."""
         if self.places is not None:
-            widens = self.places is U64 and index is U32
+            index = index or self.places
+            widens = index is not self.places
             return Mode(index, takes_values=True, counts_places=True, keeps_keys=self.first is not None, widens=widens)
         return Mode(self.value or U32, takes_values=self.value is not None)
 

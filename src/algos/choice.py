@@ -19,7 +19,7 @@ from .host_sort import HostSort
 from .layout import Layout
 from .rules import RowsRule
 from .select import ArgsortAndTake, Selection
-from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
+from .sorts import Bitonic, Radix, SortAlgorithm, element_bits, fitted, require_integers
 from .table import PAIRS, SELECTIONS, SORTS
 from .table_axes import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, SCAN_BY_SUBGROUPS, SCANS, SHORT_SCANS
 from .tuned import tuned_rules
@@ -91,7 +91,7 @@ def choose_bitonic(word: object, limits: Limits) -> Bitonic:
 def choose_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: int, k: int) -> Selection:
     """The top-k algorithm for rows of a length: the first matching rule that fits, else a full argsort."""
     for rule in SELECTIONS:
-        if rule.matches(info, bits_of(key), rows, length, k):
+        if rule.matches(info, key.word.type.bits, rows, length, k):
             if rule.algorithm is None:
                 break
             try:

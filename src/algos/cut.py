@@ -7,6 +7,7 @@ ranks of one column where the axis is contiguous, else lanes, with a column each
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import TypeVar
 
 import attrs
 
@@ -15,6 +16,8 @@ from ..types.params import AxisParams, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32
 from .layout import Layout, is_closer
 from .sizes import LARGEST_U32
+
+P = TypeVar("P", ReducePolicy, ScanPolicy)
 
 _FEW_ROUNDS = 8  # of loads a lane: rows this short gain nothing from more lanes
 _ALONE = 8  # blocks that one workgroup reads faster than a second launch could combine partial results
@@ -166,6 +169,11 @@ class Cut:
     def groups(self, view: Columns) -> int:
         planes = view.planes.size if self.arrangement is Arrangement.SIDE_BY_SIDE else 1
         return self.tiles(view) * planes * self.shares
+
+    def sized(self, policy: P) -> P:
+        """The policy for this workgroup size; with a column for each invocation no lanes combine."""
+        subgroups = policy.subgroups and self.arrangement is not Arrangement.SIDE_BY_SIDE
+        return attrs.evolve(policy, group_size=self.group_size, subgroups=subgroups)
 
     def params(self, view: Columns, length_result: int) -> AxisParams:
         steps = (self.ranks, 1) if view.ranks_are_neighbours else (1, self.lanes)

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from ..machine import Capability, Limits, TargetInfo
+from ..types import params
 from ..types.elements import WORD_BYTES, bytes_held
 from ..types.errors import CapabilityError
 from ..types.keys import SortableKey
@@ -21,7 +22,6 @@ from .partition import BUCKETS, MOST_ITEMS, BucketCounts
 
 _LEAST_LANES = 8  # smaller subgroups do not pay
 _MANY_STRANDS = 128  # kernels unroll over strands
-_MASK_LANES, _WIDE_MASK_LANES = 32, 64  # bits of a lane mask in workgroup memory, and in a register
 
 
 def power_below(most: int) -> int:
@@ -33,7 +33,7 @@ def has_whole_subgroups(group_size: int, info: TargetInfo) -> bool:
     """Whether a workgroup consists of whole subgroups, whichever of the target's sizes they have, and these pay."""
     limits = info.limits
     most = max(limits.subgroup_size, limits.most_subgroup_size)
-    are_worth_it = limits.subgroup_size >= _LEAST_LANES and most <= _WIDE_MASK_LANES
+    are_worth_it = limits.subgroup_size >= _LEAST_LANES and most <= params.WIDE_MASK_LANES
     return Capability.SUBGROUPS in info.capabilities and are_worth_it and group_size % most == 0
 
 
@@ -82,7 +82,7 @@ def lanes_of(policy: RadixPolicy, group_size: int, info: TargetInfo) -> dict[str
     """The fields of a policy that say which lanes rank together: a subgroup, or a strand with masks."""
     if policy.subgroups and has_whole_subgroups(group_size, info):
         return {"subgroups": True, "strand": info.limits.subgroup_size}
-    most = _MASK_LANES if policy.subgroups else policy.strand
+    most = params.MASK_LANES if policy.subgroups else policy.strand
     return {"subgroups": False, "strand": max(n for n in range(1, most + 1) if group_size % n == 0)}
 
 

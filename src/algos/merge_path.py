@@ -94,8 +94,9 @@ def is_unordered(
 ) -> Bool:
     """Whether any pair of neighbours in an invocation's share of a range is out of order."""
     found = Bool(False)
-    for i in dynamic_range(start + 1 + cx.global_id, end, groups * cx.group_size):
-        found = found | (to_ordered(key, data[i], order) < to_ordered(key, data[i - 1], order))
+    count = end - minimum(start, end)  # the range may end where 32 bits do, and be empty in unsorted arrays
+    for i in dynamic_range(cx.global_id + 1, count, groups * cx.group_size):
+        found = found | (to_ordered(key, data[start + i], order) < to_ordered(key, data[start + i - 1], order))
     return found
 
 

@@ -98,7 +98,7 @@ def counts_before(
     if not policy.subgroups:
         return exclusive_scan_workgroup(cx, CountBuckets(), shared, mine)
     up_to_me = scan_lanes(cx, CountBuckets(), mine, cx.lane, cx.subgroup_size)
-    if cx.lane == cx.subgroup_size - 1:
+    if cx.lane == minimum(cx.subgroup_size, cx.group_size) - 1:
         shared[cx.subgroup_id] = up_to_me
     cx.barrier()
     return up_to_me.minus(mine)
@@ -133,9 +133,9 @@ def part_elements(
                 buckets[i] = bucket_of(words[i], edges)
                 counts = counts + (U32(1) << (buckets[i] * 4))
     before = counts_before(cx, shared, BucketCounts.of(counts), policy)
-    strands = cx.group_size // cx.subgroup_size if policy.subgroups else U32(1)
+    strands = cx.group_size // minimum(cx.subgroup_size, cx.group_size) if policy.subgroups else U32(1)
     totals = U32(0) if policy.subgroups else cx.group_size - 1  # where the strands' are in workgroup memory
-    offsets = cx.group_size // 2 if policy.subgroups else cx.group_size  # and their offsets in the tile
+    offsets = (cx.group_size + 1) // 2 if policy.subgroups else cx.group_size  # and their offsets in the tile
     for lane in dynamic_range(cx.local_id, maximum(strands, U32(BUCKETS)), cx.group_size):
         total, earlier = CountBuckets().identity(), CountBuckets().identity()
         for strand in dynamic_range(U32(0), strands):

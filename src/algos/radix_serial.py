@@ -8,9 +8,11 @@ import attrs
 from ..kernel.language import *
 from ..machine import TargetInfo
 from ..types.checks import as_int, instance_of, within
+from ..types.elements import WORD_BYTES
 from ..types.keys import UnsignedKey
 from .batch import Batch, Mode, PairsAlgorithm
 from .bitonic import from_ordered, to_ordered
+from .fit import no_radix
 from .radix_layout import DigitPlace
 from .sizes import LARGEST_U32, require_countable, require_digits
 from .sorts import bits_of, element_bits, require_integers
@@ -158,7 +160,11 @@ class SerialRadix(PairsAlgorithm):
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, value_bytes: int = 0, /) -> SerialRadix:
         require_integers(key, "SerialRadix")
-        return self
+        policy, limits = self.policy, info.limits
+        bits = min(policy.digit_bits, (limits.workgroup_bytes // WORD_BYTES).bit_length() - 1)
+        if bits < 1:
+            raise no_radix(info)
+        return SerialRadix(attrs.evolve(policy, digit_bits=bits, shares=min(policy.shares, limits.groups)))
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         require_integers(key, "SerialRadix")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import attrs
 
 from ..kernel.language import *
+from ..kernel.launch import unbound
 from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixPolicy
@@ -140,10 +141,11 @@ class _RadixSort:
         batch, policy = self.batch, self.policy
         state = SweepState(batch.rows, batch.length, self.passes, policy)
         at, layout = state.at, state.layout()
+        wide = batch.permutation if mode.widens else unbound(U64)
         yield from prepare(batch.key, keys[0], state, batch.order, batch.in_place)
         for number, tiles in product(range(self.passes), state.sweeps()):
             yield sweep.launch(
-                Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, batch.permutation,
+                Grid(tiles, policy.group_size), batch.key, self.plain, *keys, *values, wide,
                 *self._workgroup(mode), state.buffer(), layout, U32(at.tickets + number), U32(at.plans + number),
                 U32(at.starts + number * policy.radix), DigitPlace(U32(number), policy.digit_bits), batch.order, mode,
                 policy,

@@ -157,5 +157,5 @@ def _launch(
     return reduce_columns.launch(
         Grid(cut.groups(view), cut.group_size), monoid, finish, data,
         Workgroup(monoid.state, cut.group_size), results, cut.params(view, 1 if view.are_rows else view.count),
-        attrs.evolve(policy, group_size=cut.group_size), cut.arrangement,
+        cut.sized(policy), cut.arrangement,
     )  # fmt: skip

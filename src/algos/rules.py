@@ -32,11 +32,11 @@ class RowsRule(Generic[S]):
     rows: range
     algorithm: S
     workgroup_bytes: int = 0  # required, where it is more than every adapter has
-    elements: range = range(1 << 63)  # in all rows together
+    elements: range = ANY  # in all rows together
     unless: frozenset[Capability] | None = None  # does not match a target with all of these, which has other rules
     most_k: int = 1 << 63
     least_k: int = 0
-    ratios: range = range(1 << 63)  # of the length to k, rounded down
+    ratios: range = ANY  # of the length to k, rounded down
 
     def matches(self, info: TargetInfo, bits: int, rows: int, length: int, k: int = 0) -> bool:
         return (

@@ -263,7 +263,7 @@ def _scan(
     in_rows = layout.inner == 1 and layout.row_stride is not None
     view = attrs.evolve(Columns.of(layout, scanned=True), are_rows=in_rows)
     cut = Cut.of_scan(view, policy, dtype_of(monoid.element).itemsize)
-    alone, sized = cut.shares == 1, attrs.evolve(policy, group_size=cut.group_size)
+    alone, sized = cut.shares == 1, cut.sized(policy)
     totals = unbound(monoid.state) if alone else Buffer("totals", monoid.state, view.count * cut.shares, Role.SCRATCH)
     grid, params = Grid(cut.groups(view), cut.group_size), cut.params(view, layout.inner)
     tile, shared = Workgroup(monoid.state, sized.tile), Workgroup(monoid.state, cut.group_size)

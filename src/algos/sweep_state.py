@@ -17,6 +17,7 @@ from .batch import looping_grid
 from .bitonic import to_ordered
 from .radix_layout import DigitPlace, Layout
 from .radix_tile import clear_counters, count_before, sum_of_copies
+from .sizes import LARGEST_U32
 
 # The bits of a pass's plan. It reads the caller's buffer if no earlier pass runs.
 RUNS, READS_DATA, IS_LAST, INTO_WORDS, IS_ODD = 1, 2, 4, 8, 1 << 31
@@ -137,13 +138,12 @@ def sweep_row_starts(
 def sweep_row_plans(
     cx: Invocation, state: Storage[U32], rows: U32, first_idle: U32, first_plan: U32, passes: int, in_place: bool
 ) -> None:
-    """For many rows, an invocation for each pass: its plan, which all rows share."""
-    if cx.global_id < passes:
-        idle = U32(0)
-        for number in range(passes):
-            idle |= U32(1 << number) if state[first_idle + number] == rows else U32(0)
-        running = passes_that_run(idle, passes, in_place)
-        state[first_plan + cx.global_id] = PassPlan.of(cx.global_id, running).bits
+    """For many rows, a workgroup for each pass: its plan, which all rows share."""
+    idle = U32(0)
+    for number in range(passes):
+        idle |= U32(1 << number) if state[first_idle + number] == rows else U32(0)
+    running = passes_that_run(idle, passes, in_place)
+    state[first_plan + cx.group_id] = PassPlan.of(cx.group_id, running).bits
 
 
 def passes_that_run(idle: U32, passes: int, in_place: bool) -> U32:
@@ -224,9 +224,10 @@ class SweepState:
     def counting_groups(self) -> int:
         """The workgroups of the histogram kernel; each row has the same number."""
         policy = self.policy
-        blocks = -(-self.length // (policy.count_group * policy.count_items))
+        block = policy.count_group * policy.count_items
+        blocks = -(-self.length // block)
         if self.rows == 1:
-            return min(policy.count_groups, blocks)
+            return min(policy.count_groups, blocks, LARGEST_U32 // block)  # what all read in a step is counted
 
         def duration(groups: int) -> int:
             return -(-self.rows * groups // policy.count_groups) * (-(-blocks // groups) + _SETTING_UP)
@@ -255,4 +256,4 @@ def prepare(
         )
     else:
         yield sweep_row_starts.launch(grid, shared, buffer, length, starts, idle, passes, policy)
-        yield sweep_row_plans.launch(Grid(1, passes), buffer, U32(state.rows), idle, plans, passes, in_place)
+        yield sweep_row_plans.launch(Grid(passes, 1), buffer, U32(state.rows), idle, plans, passes, in_place)

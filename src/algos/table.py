@@ -107,7 +107,7 @@ SORTS: tuple[SortRule, ...] = (
     )
 )  # fmt: skip
 
-_PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
+_PAIR, _WIDE_PAIR = (16, 24, 32, 40, 48, 64), (72, 80, 96, 128)
 _PAIRED_ROWS = range(4097, 1 << 32)  # shorter rows waste much of a tile; the network sorts them in two tiles
 
 # Key-value pairs; argsort counts as values of four bytes.

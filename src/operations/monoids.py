@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from ..machine import Capability, TargetInfo
+from ..machine import Capability, Limits, TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError, UnsupportedTypeError
@@ -59,7 +59,7 @@ class OverMonoid(Operation):
         require_readable("x", x, monoid.element, type(self).__name__)
         require_floats(monoid, info)
         found = self.as_it_lies(x, info)
-        if found is not None and all(launch.grid.groups <= info.limits.groups for launch in found.launches):
+        if found is not None and is_within(found, info.limits):
             return Works((single(found, {"data": Part(0, x.size), "results": Part(1, x.size)}, as_it_lies=True),))
         length = self.rows(x)[1]
         if fits_binding(length, self.largest(x), info):
@@ -79,6 +79,17 @@ class OverMonoid(Operation):
     @abstractmethod
     def in_pieces(self, given: Spec, info: TargetInfo) -> Works:
         """A work for each piece of each row, for rows that no binding holds."""
+
+
+def is_within(schedule: Schedule, limits: Limits) -> bool:
+    """Whether a target has as many workgroups as each launch takes, and binds its buffers, scratch memory included."""
+    from ..kernel.launch import is_buffer
+
+    return all(
+        launch.grid.groups <= limits.groups
+        and all(bound.nbytes <= limits.storage_bytes for bound in filter(is_buffer, launch.arguments))
+        for launch in schedule.launches
+    )
 
 
 @attrs.frozen(slots=False)  # so that it stands beside another base with fields

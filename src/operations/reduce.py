@@ -82,7 +82,8 @@ class Reduction(OverMonoid):
         from ..algos.reduce_axis import reduce_axis
 
         (rows, length), monoid, finish = self.rows(given), self.monoid(given), self.finish(given)
-        together = min(rows, rows_together(length, length * given.dtype.itemsize, 1, info))
+        largest = max(length * given.dtype.itemsize, dtype_of(finish.result).itemsize)
+        together = min(rows, rows_together(length, largest, 1, info))
         policy = self.policy_for(monoid, Layout.rows(together, length), info)
         parts = {"data": Part(0, length), "results": Part(1, 1)}
         return Work(rows, together, lambda n: reduce_axis(monoid, Layout.rows(n, length), policy, finish), parts)
@@ -122,8 +123,6 @@ class Reduction(OverMonoid):
         if layouts is None and self.ignores_indices:
             layouts = layouts_to_reduce(*place, in_order=False)
         if layouts is None or any(max(layout.span, layout.results) > LARGEST_U32 for layout in layouts):
-            return None
-        if layouts[0].span * given.dtype.itemsize > info.limits.storage_bytes:
             return None
         of = Reduced(self.monoid(given), self.finish(given), layouts[0])
         if len(layouts) == 1 and self.ignores_indices and given.is_on_words and info.name in READS_WORDS:

@@ -92,8 +92,6 @@ class Scanning(OverMonoid, AlongAxis):
             are_apart = Capability.SUBGROUPS in info.capabilities and layout.outer_stride > layout.length_stride
             if layout.outer < _FEW_ROWS or (are_apart and layout.size >= _MANY):
                 return None
-        if max(layout.span * given.dtype.itemsize, layout.size * self.largest(given)) > info.limits.storage_bytes:
-            return None
         monoid = self.monoid(given)
         return scan_axis(monoid, layout, self.kind, self._policy(monoid, layout, info), self.finish(given))
 

@@ -19,7 +19,7 @@ MOST_GROUPS = (1 << 32) - 1
 MOST_COUNTED = (1 << 30) - 1  # elements: a sweep's status word has two flag bits and a 30-bit count
 _MOST_TILE = 1 << 20
 _MOST_PASSES = 6  # fused in registers: each pass doubles the elements of an invocation
-_MASK, _WIDE_MASK = 32, 64  # bits of a lane mask in workgroup memory, and in a register
+MASK_LANES, WIDE_MASK_LANES = 32, 64  # bits of a lane mask in workgroup memory, and in a register
 
 
 def power_above(least: int) -> int:
@@ -111,7 +111,7 @@ class FirstParams(RowsParams):
 class RowsPolicy(Policy):
     """Tuning of sorts of short rows: `lanes` hold a row, with `items` elements each. All numbers are powers of two."""
 
-    lanes: int = attrs.field(converter=as_int, validator=power_within(1, _WIDE_MASK))
+    lanes: int = attrs.field(converter=as_int, validator=power_within(1, WIDE_MASK_LANES))
     items: int = attrs.field(converter=as_int, validator=power_within(1, MOST_ITEMS))
     group_size: int = attrs.field(default=256, converter=as_int, validator=power_within(1, MOST_INVOCATIONS))
 
@@ -204,7 +204,7 @@ class ReducePolicy(Policy):
     # rows shorter than this are reduced several to a workgroup
     short: int = attrs.field(default=1, converter=as_int, validator=within(1, MOST_GROUPS))
     # with subgroups, the lanes of one that share such a row
-    strand: int = attrs.field(default=1, converter=as_int, validator=power_within(1, _WIDE_MASK))
+    strand: int = attrs.field(default=1, converter=as_int, validator=power_within(1, WIDE_MASK_LANES))
     # whether each invocation has a column of its own, if there are enough: a CPU vectorises over neighbouring columns
     side_by_side: bool = attrs.field(default=False, validator=is_bool)
     # whether a column of no more than `items` has an invocation of its own, which loads all of it at once
@@ -239,7 +239,7 @@ class ScanPolicy(ScanningPolicy):
     # whether a column of no more than `items` has an invocation of its own, which loads all of it at once
     alone: bool = attrs.field(default=False, validator=is_bool)
     # with subgroups, the lanes of one that share a contiguous row; 1: all rows have workgroups of their own
-    strand: int = attrs.field(default=1, converter=as_int, validator=power_within(1, _WIDE_MASK))
+    strand: int = attrs.field(default=1, converter=as_int, validator=power_within(1, WIDE_MASK_LANES))
 
     @property
     def needs(self) -> Needs:
@@ -279,7 +279,7 @@ class RadixPolicy(TilePolicy):
     # elements in an invocation's registers
     items: int = attrs.field(default=16, converter=as_int, validator=within(1, MOST_ITEMS))
     # the least subgroup size that the kernel supports; without subgroups, the lanes that rank together
-    strand: int = attrs.field(default=32, converter=as_int, validator=within(1, _WIDE_MASK))
+    strand: int = attrs.field(default=32, converter=as_int, validator=within(1, WIDE_MASK_LANES))
     subgroups: bool = attrs.field(default=True, validator=is_bool)
     # the lookback window: status words loaded at a time
     lookback: int = attrs.field(default=4, converter=as_int, validator=within(1, 32))
@@ -300,8 +300,8 @@ class RadixPolicy(TilePolicy):
         digits = f"at least {self.radix}, an invocation for each of the 2**{self.digit_bits} digits"
         require(self.group_size >= self.radix, self, "group_size", digits)
         if not self.subgroups:
-            strands = f"at most {_MASK}, the bits of a mask, and a divisor of group_size={self.group_size}"
-            require(self.strand <= _MASK and self.group_size % self.strand == 0, self, "strand", strands)
+            strands = f"at most {MASK_LANES}, the bits of a mask, and a divisor of group_size={self.group_size}"
+            require(self.strand <= MASK_LANES and self.group_size % self.strand == 0, self, "strand", strands)
         if self.sweeps:
             require(self.digit_bits > 1, self, "digit_bits", "at least 2 in a sweep, which has a bit for each pass")
 

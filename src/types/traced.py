@@ -11,6 +11,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import attrs
 
+from .errors import UnsupportedTypeError
+
 
 class Operator(Enum):
     PLUS = "+"
@@ -198,6 +200,20 @@ class Traced(int):
         if difference.left != difference.right:
             self.range.narrow(lambda first, last: _outcomes(relation, difference, first, last))
         return relation(int(self), int(other))
+
+
+def _untraced(self: Traced, *others: object) -> NoReturn:
+    raise UnsupportedTypeError(
+        "a length that stands for others: expected +, -, *, //, %, << and >> by numbers, and comparisons; a quotient "
+        "rounded up is `-(-length // tile)`"
+    )
+
+
+# Those of int, whose results would stand for the sample alone.
+for _name in ("and", "or", "xor", "pow", "truediv", "divmod", "mod", "lshift", "rshift"):
+    setattr(Traced, f"__r{_name}__", _untraced)
+    if f"__{_name}__" not in vars(Traced):
+        setattr(Traced, f"__{_name}__", _untraced)
 
 
 def _traced(value: int, term: Term, range: Range) -> Traced:
