@@ -158,7 +158,7 @@ class _Whole(Scalar):
 
     __slots__ = ()
 
-    def __init__(self, value: Scalar | int) -> None:
+    def __init__(self, value: _Whole | Bool | int) -> None:
         of = self.type
         if isinstance(value, Scalar):
             if type(value) is not type(self) and not can_cast(value.type, of):
