@@ -1214,3 +1214,13 @@ def sorts_as_the_host_does(cx, data: Storage[U32], p: Params):
 @kernel
 def looks_up_a_key(cx, data: Storage[U32], p: Params):
     data[0] = gpusort.key_for("uint32").to_word(p.n)  # <-
+
+
+@kernel
+def forgets_to_call_the_barrier(cx, data: Storage[U32], p: Params):
+    cx.barrier  # <-
+
+
+@kernel
+def compares_for_nothing(cx, data: Storage[U32], p: Params):
+    data[0] == p.n  # <-

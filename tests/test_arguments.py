@@ -14,7 +14,7 @@ from gpusort.targets.base import Target
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.keys import UnsignedKey
 from gpusort.types.monoids import Sum
-from gpusort.types.numbers import PlainNumber
+from gpusort.types.numbers import FloatNumber
 from gpusort.types.scalars import F64, U32
 
 Function: TypeAlias = Callable[..., Any]  # called here in ways that the checkers would refuse
@@ -366,6 +366,6 @@ def test_what_is_no_array_may_be_named() -> None:
     assert values.tolist() == [3.0, 2.0]
     assert indices.tolist() == [0, 2]
     assert gpusort.plan(gpusort.top_k, x, k=2)(x)[1].tolist() == [0, 2]
-    monoid = Sum(PlainNumber(F64, F64))
+    monoid = Sum(FloatNumber(F64))
     assert gpusort.reduce(x, monoid=monoid) == 6.0
     assert gpusort.scan(x, monoid=monoid).tolist() == [3.0, 4.0, 6.0]

@@ -31,7 +31,7 @@ from gpusort.types.errors import (
 from gpusort.types.indices import SortOrder
 from gpusort.types.memory import Workgroup
 from gpusort.types.monoids import Sum
-from gpusort.types.numbers import PlainNumber
+from gpusort.types.numbers import UnsignedNumber
 from gpusort.types.params import BitonicPolicy, ReducePolicy
 from gpusort.types.scalars import U8, U32, U64
 from tests import fake_cupy
@@ -176,7 +176,7 @@ def test_random_programs_on_the_stand_in(card: CudaTarget, seed: int) -> None:
 
 def test_scratch_comes_from_the_pool_and_empty_launches_are_left_out(card: CudaTarget) -> None:
     policy = ReducePolicy(group_size=16, items=2, groups=4)
-    total: Sum[U32, U64] = Sum(PlainNumber(U32, U64))
+    total: Sum[U32, U64] = Sum(UnsignedNumber(U32))
     schedule = reduce_rows(total, 1, 300, policy)
     results = np.zeros(1, np.uint64)
     card.run(schedule, {"data": keys(300), "results": results})

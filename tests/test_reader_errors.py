@@ -35,6 +35,7 @@ DECORATED = "expected a helper without a decorator around it, found '{}', e.g. i
 FAILED = "expected compile-time values that fit, found an error ({}), e.g. `2 * count`"
 NO_TRUTH = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 OWN_EQUALITY = "expected Alike without an `__eq__` of its own, e.g. a method, or `a is b`"
+IDLE = "expected a statement that does something, e.g. `cx.barrier()`, or `x = a + b`"
 STRUCT = "expected an attrs class to make a value of"
 
 # By the kernel's name: all of the message behind `file:line: `.
@@ -320,6 +321,8 @@ MESSAGES = {
     "matches_what_are_all_equal": OWN_EQUALITY,
     "sorts_as_the_host_does": f"{CALLABLE}, found 'sort', e.g. a helper of your own",
     "looks_up_a_key": f"{CALLABLE}, found 'key_for', e.g. a helper of your own",
+    "forgets_to_call_the_barrier": IDLE,
+    "compares_for_nothing": IDLE,
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

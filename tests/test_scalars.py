@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +19,9 @@ from gpusort.types.intrinsics import (
     add_nowrap,
     bitcast,
     count_ones,
+    exp,
     leading_zeros,
+    log,
     maximum,
     minimum,
     select,
@@ -211,8 +215,30 @@ def test_a_literal_must_fit(of: Type) -> None:
     for value in (low - 1, high + 1):
         with pytest.raises(ValueError, match=f"{value} does not fit {of}"):
             make(of, value)
-    with pytest.raises(TypeError, match="made of an integer"):
-        make(of, 1.0)
+    no_integers: tuple[Any, ...] = (1.0, "1", None, Fraction(1, 3), np.array([1, 2]), np.datetime64("2020"))
+    for found in no_integers:
+        with pytest.raises(TypeError, match=f"a {of} is made of an integer, not of"):
+            make(of, found)
+    assert int(cast(Any, make(of, cast(Any, np.array(1))))) == 1
+
+
+@pytest.mark.parametrize("of", [Type.F32, Type.F64], ids=str)
+def test_a_float_is_made_of_a_number(of: Type) -> None:
+    no_numbers: tuple[Any, ...] = ("1.5", None, 1j, [1.0], np.datetime64("2020"))
+    for value in no_numbers:
+        with pytest.raises(TypeError, match=f"a {of} is made of a number, not of"):
+            make(of, value)
+    assert make(of, cast(Any, np.float32(1.5))) == make(of, 1.5)
+
+
+def test_intrinsics_say_which_operand_is_no_scalar_of_theirs() -> None:
+    number = 4.0
+    for name, function, expected in (
+        ("sqrt", sqrt, "a float"), ("exp", exp, "a float"), ("log", log, "a float"),
+        ("count_ones", count_ones, "an unsigned integer"), ("bitcast", partial(bitcast, U32), "a scalar"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=f"{name}: expected {expected}, found 4.0"):
+            cast(Unary, function)(number)
 
 
 @pytest.mark.parametrize("of", [of for of in CLASSES if of.is_number], ids=str)

@@ -41,9 +41,9 @@ from gpusort.types.errors import (
 )
 from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.monoids import Sum
-from gpusort.types.numbers import PlainNumber
+from gpusort.types.numbers import UnsignedNumber
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ScanPolicy
-from gpusort.types.scalars import U32, U64
+from gpusort.types.scalars import U32
 from gpusort.types.specs import Memory
 from tests import key_cases
 from tests.covering import InTurn, few_cases
@@ -374,7 +374,7 @@ def prepared_on(device: Any, schedule: Schedule, *, keeps_scratch: bool = True) 
 
 def test_work_is_recorded_into_the_callers_encoder(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     policy = ScanPolicy(group_size=64, items=2, groups=16)
-    schedule = scan_rows(Sum(PlainNumber(U32, U64)), 1, 2000, ScanKind.INCLUSIVE, policy)
+    schedule = scan_rows(Sum(UnsignedNumber(U32)), 1, 2000, ScanKind.INCLUSIVE, policy)
     assert any(buffer.role is Role.SCRATCH for buffer in schedule.buffers)
     host = sample("u4", 2000)
     x, out = webgpu.asarray(host, device), webgpu.asarray(np.zeros(2000, np.uint64), device)
@@ -412,7 +412,7 @@ def test_a_run_on_the_device_uses_its_scratch_again(device: Any) -> None:
 
 
 def test_what_cannot_be_recorded_says_so(device: Any) -> None:
-    schedule = scan_rows(Sum(PlainNumber(U32, U64)), 1, 64, ScanKind.INCLUSIVE, ScanPolicy(group_size=32, items=2))
+    schedule = scan_rows(Sum(UnsignedNumber(U32)), 1, 64, ScanKind.INCLUSIVE, ScanPolicy(group_size=32, items=2))
     whole = buffer_of(device, np.zeros(400, np.uint32))
     x, out = webgpu.array(whole, np.uint32, 64), webgpu.array(whole, np.uint64, 64, offset=512)
     prepared = prepared_on(device, schedule)

@@ -98,7 +98,9 @@ class Reader(ControlReader):
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign(target=ast.Name(), value=None):
                 pass
             case ast.Expr(value=value):
-                self.read(value)
+                self.read(value)  # first, for what it has to say itself
+                if not isinstance(value, ast.Call):
+                    self.expected(node, "a statement that does something, e.g. `cx.barrier()`, or `x = a + b`")
             case ast.Assign(targets=targets, value=value):
                 found = self.read(value)
                 if len(targets) > 1:  # evaluated before the first assignment, which may change its operands

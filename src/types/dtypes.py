@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .errors import UnsupportedTypeError
 from .keys import FloatKey, RankedKey, SignedKey, TimeKey, UnsignedKey
-from .numbers import HalfNumber, Numeric, PlainNumber, SignedNumber, TruthNumber
+from .numbers import FloatNumber, HalfNumber, Numeric, SignedNumber, TruthNumber, UnsignedNumber
 from .scalars import F32, F64, I64, U8, U16, U32, U64, Scalar
 
 # A dtype's element and word classes are known at run time only, hence Any.
@@ -30,17 +30,17 @@ SUPPORTED = "bool, integers of 8 to 64 bits, float16, float32, float64, datetime
 # The key of a dtype and its number, each None where there is none; by kind and size.
 _KNOWN: dict[str, _Known] = {
     "b1": (UnsignedKey(U8, U32, 8), TruthNumber()),
-    "u1": (UnsignedKey(U8, U32, 8), PlainNumber(U8, U64)),
-    "u2": (UnsignedKey(U16, U32, 16), PlainNumber(U16, U64)),
-    "u4": (UnsignedKey(U32, U32, 32), PlainNumber(U32, U64)),
-    "u8": (UnsignedKey(U64, U64, 64), PlainNumber(U64, U64)),
+    "u1": (UnsignedKey(U8, U32, 8), UnsignedNumber(U8)),
+    "u2": (UnsignedKey(U16, U32, 16), UnsignedNumber(U16)),
+    "u4": (UnsignedKey(U32, U32, 32), UnsignedNumber(U32)),
+    "u8": (UnsignedKey(U64, U64, 64), UnsignedNumber(U64)),
     "i1": (SignedKey(U8, U32, 8), SignedNumber(U8, 8)),
     "i2": (SignedKey(U16, U32, 16), SignedNumber(U16, 16)),
     "i4": (SignedKey(U32, U32, 32), SignedNumber(U32, 32)),
     "i8": (SignedKey(U64, U64, 64), SignedNumber(U64, 64)),
     "f2": (FloatKey(U16, U32, 16, 0x7C00), HalfNumber()),
-    "f4": (FloatKey(U32, U32, 32, 0x7F80_0000), PlainNumber(F32, F32)),
-    "f8": (FloatKey(U64, U64, 64, 0x7FF0_0000_0000_0000), PlainNumber(F64, F64)),
+    "f4": (FloatKey(U32, U32, 32, 0x7F80_0000), FloatNumber(F32)),
+    "f8": (FloatKey(U64, U64, 64, 0x7FF0_0000_0000_0000), FloatNumber(F64)),
     "M8": (TimeKey(), None),
     "m8": (TimeKey(), SignedNumber(U64, 64)),
 }

@@ -85,10 +85,15 @@ def select(condition: Bool, then: T, otherwise: T) -> T:
     return then if condition else otherwise
 
 
+def _require(kind: type[Scalar], name: str, value: object, expected: str) -> None:
+    if not isinstance(value, kind):
+        example = "F32(x)" if kind is Float else "U32(x)"
+        raise TypeError(f"{name}: expected {expected}, found {value!r}; convert it, e.g. `{example}`")
+
+
 def _unsigned(name: str, value: object) -> int:
-    if not isinstance(value, Unsigned):
-        raise TypeError(f"{name}: expected an unsigned integer, found {value!r}; convert it, e.g. `U32(x)`")
-    return int(value)
+    _require(Unsigned, name, value, "an unsigned integer")
+    return int(cast(Unsigned, value))
 
 
 @operation(ops.COUNT_ONES)
@@ -111,6 +116,7 @@ def trailing_zeros(value: U32 | U64) -> U32:
 
 
 def _float_operation(op: ops.Op, value: F) -> F:
+    _require(Float, op.name, value, "a float")
     return type(value)(float(ops.apply(op, value.type.dtype.type(float(value)))))
 
 
@@ -135,6 +141,7 @@ def log(value: F) -> F:
 @operation(ops.BITCAST)
 def bitcast(to: type[S], value: Scalar) -> S:
     """Reinterprets bits as another type of the same size: `bitcast(U32, x)` of an F32."""
+    _require(Scalar, "bitcast", value, "a scalar")
     if not ops.can_bitcast(value.type, to.type):
         raise TypeError(f"{value.type} has not the size of {to.type}, or is of that type already")
     return to(np.asarray(value.item(), value.type.dtype).view(to.type.dtype).item())

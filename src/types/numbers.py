@@ -7,11 +7,11 @@ from typing import Generic, Protocol, TypeVar
 import attrs
 
 from .intrinsics import bitcast, overridable
-from .scalars import F32, F64, I64, U8, U16, U32, U64, Scalar
+from .scalars import F32, F64, I64, U8, U16, U32, U64
 
 E = TypeVar("E")
 S_co = TypeVar("S_co", U64, I64, F32, F64, covariant=True)
-Plain = TypeVar("Plain", bound=Scalar)
+Real = TypeVar("Real", F32, F64)
 Memory = TypeVar("Memory", U8, U16, U32, U64)
 
 
@@ -28,14 +28,28 @@ class Numeric(Protocol[E, S_co]):
 
 
 @attrs.frozen(cache_hash=True)
-class PlainNumber(Generic[Plain, S_co]):
-    """Unsigned integers, in 64 bits, and floats, as they are."""
+class UnsignedNumber(Generic[Memory]):
+    """Unsigned integers, in 64 bits."""
 
-    element: type[Plain]
-    state: type[S_co]
+    element: type[Memory]
+    state: type[U64] = U64
 
-    def to_number(self, element: Plain) -> S_co:
-        return self.state(element)
+    def to_number(self, element: Memory) -> U64:
+        return U64(element)
+
+
+@attrs.frozen(cache_hash=True)
+class FloatNumber(Generic[Real]):
+    """Floats, as they are."""
+
+    element: type[Real]
+
+    @property
+    def state(self) -> type[Real]:
+        return self.element
+
+    def to_number(self, element: Real) -> Real:
+        return element
 
 
 @attrs.frozen(cache_hash=True)

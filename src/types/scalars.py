@@ -8,6 +8,7 @@ for arrays, and a test compares the two.
 from __future__ import annotations
 
 import ctypes
+import operator
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 L = TypeVar("L", int, float)  # the literals that fit beside a number: no floats beside an integer
 Negative: TypeAlias = Literal[-1, -2, -3, -4, -5, -6, -7, -8]  # those that type checkers can refuse
 MYPY = False  # mypy takes this name for true
-_FLOATS = (float, np.floating)
 
 
 class Scalar:
@@ -158,15 +158,18 @@ class _Whole(Scalar):
 
     __slots__ = ()
 
-    def __init__(self, value: Scalar | int) -> None:
+    def __init__(self, value: _Whole | Bool | int) -> None:
         of = self.type
         if isinstance(value, Scalar):
             if type(value) is not type(self) and not can_cast(value.type, of):
                 raise TypeError(f"{value.type} does not convert to {of}")
             self._value = of.wrapped(int(value._value))
             return
-        if isinstance(value, _FLOATS):
-            raise TypeError(f"a {of} is made of an integer, not of {value!r}")
+        if type(value) is not int and not isinstance(value, Traced | np.bool_):
+            try:
+                value = operator.index(value)
+            except TypeError as error:  # of what rounds to an int, too, as a Decimal
+                raise TypeError(f"a {of} is made of an integer, not of {value!r}") from error
         if not of.low <= value <= of.high:
             raise ValueError(f"{value} does not fit {of} ({of.low} to {of.high})")
         self._value = value if type(value) is int or isinstance(value, Traced) else int(value)
@@ -337,9 +340,11 @@ class Float(Number[float]):
 
     def _rounded(self, value: float) -> float:
         try:
-            return ctypes.c_float(value).value if self.type is Type.F32 else float(value)
+            return ctypes.c_float(value).value if self.type is Type.F32 else ctypes.c_double(value).value
         except OverflowError as error:  # an int beyond all floats
             raise ValueError(f"{value} does not fit {self.type}") from error
+        except TypeError as error:  # of a text, too, which `float` takes
+            raise TypeError(f"a {self.type} is made of a number, not of {value!r}") from error
 
     def _wrapped(self, value: float) -> Self:
         # Rounding the double-precision result of one operation gives the single-precision one: 53 >= 2 * 24 + 2 bits.

@@ -45,6 +45,14 @@ def division_of_signed(a: I32, b: I32) -> None:
     _ = a // b  # E: operator, reportOperatorIssue
 
 
+def integer_of_a_float(a: F32) -> U32:
+    return U32(a)  # E: arg-type, reportArgumentType
+
+
+def right_conversions(a: U32, b: U8, c: Bool) -> F32:
+    return F32(U64(I32(a))) + F32(U64(b) & U64(c)) + F32(True)
+
+
 def negative_unsigned(a: U32) -> None:
     _ = -a  # E: operator, reportOperatorIssue
 
