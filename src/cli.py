@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from . import __version__
+from .kernel.span import KernelError
 from .machine import TargetInfo
 from .sort_command import add_arguments as add_sort_arguments
 from .sort_command import run as run_sort
@@ -50,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
         return code
     except BrokenPipeError:  # the reader closed the pipe
         return 0
-    except (GpusortError, OSError, EOFError) as error:
+    except (GpusortError, KernelError, OSError, EOFError) as error:
         with suppress(OSError):
             print(f"gpusort: {_naming_option(_message(error), options)}", file=sys.stderr)
         return 1

@@ -1216,6 +1216,14 @@ def looks_up_a_key(cx, data: Storage[U32], p: Params):
     data[0] = gpusort.key_for("uint32").to_word(p.n)  # <-
 
 
+COUNTS = {"two": 2}
+
+
+@kernel
+def looks_up_what_is_not_there(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + COUNTS["three"]  # <-
+
+
 @kernel
 def forgets_to_call_the_barrier(cx, data: Storage[U32], p: Params):
     cx.barrier  # <-

@@ -27,6 +27,17 @@ from gpusort.types.specs import HostArray
 from tests.covering import few_cases
 from tests.new_process import complaints
 
+CHAINED_KEY = """
+from gpusort.types.keys import UnsignedKey
+from gpusort.types.scalars import U32
+
+class Chained(UnsignedKey):
+    def to_word(self, element):
+        return element if 1 < element < 5 else U32(3)
+
+KEY = Chained(U32, U32, 32)
+"""
+
 
 def gpusort(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The command as a user runs it, piped."""
@@ -308,6 +319,17 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], message: str, capsys:
     assert shown.out == ""
     assert re.match(message, shown.err)
     assert "Traceback" not in shown.err
+
+
+def test_a_mistake_in_ones_own_kernel_is_told_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "chained_key.py").write_text(CHAINED_KEY)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cli.main(["export", "sort", "--keys", "chained_key:KEY", "--out", str(tmp_path / "out")]) == 1
+    shown = capsys.readouterr().err
+    assert re.match(r"gpusort: .*chained_key\.py:\d+: expected one comparison at a time, .*\n    return ", shown)
+    assert "Traceback" not in shown
 
 
 @pytest.mark.parametrize("text", ["٢", "1_0", "two", "-"])

@@ -301,6 +301,10 @@ def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) 
         ({"arch": 90, "format": "ptx"}, "arch: expected a text, found 90"),
         ({"unrolled": 2}, "unrolled: expected True or False, found 2"),
         ({"unrolled": "no"}, "unrolled: expected True or False, found 'no'"),
+        (
+            {"operations": "schedule", "schedules": {"own": str}},
+            "schedules: expected a Schedule of a length from 'own', found '1'",
+        ),
     ],
 )
 def test_what_is_of_another_type_is_named(tmp_path: Path, what: dict[str, Any], message: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from gpusort.targets.cpu.job import Flag, run_stoppable
 from gpusort.targets.cpu.pool import Pool
-from tests.new_process import printed
+from tests.new_process import printed, run_new
 from tests.striking import events, places, soon, strike, threads
 
 THREADS = 4
@@ -220,3 +220,44 @@ except KeyboardInterrupt:
     print(gpusort.sort([2, 1]).tolist())
 """
     assert printed(code, fresh=True) == "[1, 2]"
+
+
+_DEEP = """
+import sys
+from gpusort.external.crew import Crew, always_uninterrupted, uninterrupted
+from gpusort.targets.cpu.pool import Pool
+
+def close_a_crew():
+    with Crew(1) as crew:
+        crew.submit(int)
+
+CALLS = {
+    "pool": lambda: Pool(2).run([].append, 4),
+    "crew": close_a_crew,
+    "uninterrupted": lambda: uninterrupted(int),
+    "always_uninterrupted": lambda: always_uninterrupted(int),
+}
+call = CALLS[sys.argv[1]]
+
+def deep(levels):
+    return deep(levels - 1) if levels else call()
+
+call()
+sys.setrecursionlimit(200)
+refused = []
+for levels in range(100, 200):
+    try:
+        deep(levels)
+    except RecursionError:
+        refused.append(levels)
+sys.setrecursionlimit(1000)
+call()
+print(len(refused) > 10)
+"""
+
+
+@pytest.mark.parametrize("call", ["pool", "crew", "uninterrupted", "always_uninterrupted"])
+def test_near_the_limit_of_recursion_a_call_ends(call: str) -> None:
+    """To wait for threads takes calls, which fail there: again and again, if that is told before they are begun."""
+    done = run_new(_DEEP, call, timeout=20)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-2000:]

@@ -39,6 +39,17 @@ class Low(Halves):
 
 
 @attrs.frozen
+class Short(Low):
+    """A bijection, whose words differ in more bits than it says."""
+
+    bits: int = 3
+
+    @property
+    def greatest(self) -> U32:
+        return U32(0xFFFFFFFF)
+
+
+@attrs.frozen
 class Talking(Halves):
     """A bijection, which prints: that works on the target `python` alone."""
 
@@ -90,6 +101,19 @@ def test_words_above_the_greatest_are_refused(target: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"key: Low.* makes U32\(\d\) of \d, but says that"):
         gpusort.sort(X, key=Low(), algorithm=gpusort.Bitonic(), target=target)
     assert gpusort.sort(X[[0, 2]], key=Low(), algorithm=gpusort.Bitonic(), target=target).tolist() == [2, 5]
+
+
+def test_words_that_differ_in_more_bits_than_declared_are_refused(target: str) -> None:
+    """A radix sort would not look at those bits."""
+    with pytest.raises(InvalidArgumentError, match=r"key: Short.* makes U32\(\d\) of \d, but says that .* 3 low bits"):
+        gpusort.sort(X, key=Short(), algorithm=gpusort.Radix(), target=target)
+    assert gpusort.sort(X, key=Short(bits=4), algorithm=gpusort.Radix(), target=target).tolist() == sorted(X.tolist())
+
+
+@pytest.mark.parametrize("bits", [0, -1, 33, True, "8", 1.5])
+def test_bits_are_as_many_as_a_word_has(bits: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"Short: bits: expected 1 to the 32 bits of a word, found {bits!r}"):
+        gpusort.sort(X, key=Short(bits=bits))
 
 
 @pytest.mark.parametrize("x", [np.array([b"ab", b"c"], "S4"), np.array(["a", "b"], "U1"), np.zeros(2, "V4")])

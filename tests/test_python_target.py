@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import threading
 import traceback
 from types import FrameType
@@ -270,3 +271,11 @@ def test_limits_are_kept() -> None:
     buffer, array = words()
     with pytest.raises(CapabilityError, match=r"'double' asks for 2048 invocations in a workgroup, .* has 1024"):
         run(double.launch(Grid(1, 2048), buffer), buffer, array)
+
+
+@pytest.mark.parametrize("index", [slice(1), (0, 1), 1.0, None, F32(1.0), True])
+def test_what_is_no_index_is_told_with_what_it_is(index: object) -> None:
+    data = Storage(U32, np.arange(4, dtype=np.uint32))
+    for access in (lambda: data[cast(int, index)], lambda: data.__setitem__(cast(int, index), U32(1))):
+        with pytest.raises(TypeError, match=rf"expected (one|a) U32 index, found {re.escape(repr(index))}, e.g. `"):
+            access()

@@ -33,7 +33,7 @@ INVERTED = "expected a Bool after `~`, found a bool of Python's own, e.g. `not a
 NO_NUMBER = "expected a number from 0 to 2**32 - 1 as the value of Sign.MINUS, which is -1, e.g. `MINUS = 1`"
 DECORATED = "expected a helper without a decorator around it, found '{}', e.g. its body in the helper itself"
 FAILED = "expected compile-time values that fit, found an error ({}), e.g. `2 * count`"
-NO_TRUTH = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+NO_TRUTH = "ValueError: The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 OWN_EQUALITY = "expected Alike without an `__eq__` of its own, e.g. a method, or `a is b`"
 IDLE = "expected a statement that does something, e.g. `cx.barrier()`, or `x = a + b`"
 STRUCT = "expected an attrs class to make a value of"
@@ -153,10 +153,10 @@ MESSAGES = {
     ),
     "too_many_operands": "expected 2 argument(s), found 3, e.g. `minimum(a, b)`",
     "tuple_too_short": (
-        "expected compile-time values that fit, found an error (tuple index out of range), e.g. `2 * count`"
+        "expected compile-time values that fit, found an error (IndexError: tuple index out of range), e.g. `2 * count`"
     ),
     "known_values_that_do_not_fit": (
-        f"expected compile-time values that fit, found an error ({DIVISION}), e.g. `2 * count`"
+        f"expected compile-time values that fit, found an error (ZeroDivisionError: {DIVISION}), e.g. `2 * count`"
     ),
     "run_time_value_over_zero": "expected a divisor other than zero, e.g. `x // 2`",
     "narrow_literal_too_large": "expected a literal that fits U8 (0 to 255), found 300, e.g. `U8(1)`",
@@ -252,7 +252,7 @@ MESSAGES = {
         "or a struct's field"
     ),
     "asks_for_no_class": (
-        "expected compile-time values that fit, found an error (issubclass expected 2 arguments, got 1), "
+        "expected compile-time values that fit, found an error (TypeError: issubclass expected 2 arguments, got 1), "
         "e.g. `2 * count`"
     ),
     "connects_a_number": (
@@ -314,13 +314,14 @@ MESSAGES = {
     "connects_an_array": FAILED.format(NO_TRUTH),
     "calls_an_array": "expected something to call, found the compile-time value array([0, 1, 2, 3], dtype=uint32), "
     "e.g. `partner_of(thread)`",
-    "loops_over_a_class": FAILED.format("'type' object is not iterable"),
-    "asks_a_property_that_fails": FAILED.format("no width"),
-    "asks_for_an_attribute_in_vain": FAILED.format("no height"),
+    "loops_over_a_class": FAILED.format("TypeError: 'type' object is not iterable"),
+    "asks_a_property_that_fails": FAILED.format("OSError: no width"),
+    "asks_for_an_attribute_in_vain": FAILED.format("OSError: no height"),
     "equates_what_are_all_equal": OWN_EQUALITY,
     "matches_what_are_all_equal": OWN_EQUALITY,
     "sorts_as_the_host_does": f"{CALLABLE}, found 'sort', e.g. a helper of your own",
     "looks_up_a_key": f"{CALLABLE}, found 'key_for', e.g. a helper of your own",
+    "looks_up_what_is_not_there": FAILED.format("KeyError: 'three'"),
     "forgets_to_call_the_barrier": IDLE,
     "compares_for_nothing": IDLE,
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -66,6 +68,25 @@ def test_opengl_is_taken_only_where_it_is_asked_for(
         return
     with pytest.raises(TargetUnavailableError, match=r"finds OpenGL alone: .*needs a Vulkan.*ADAPTER=OpenGL to take"):
         device.preferred_adapter(there)
+
+
+def test_one_thread_at_a_time_looks_for_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two, wgpu-native would abort the process."""
+    looking, most = [0], [0]
+
+    def enumerate_adapters_sync() -> list[Any]:
+        looking[0] += 1
+        most[0] = max(most[0], looking[0])
+        time.sleep(0.05)
+        looking[0] -= 1
+        return [PIPE]
+
+    monkeypatch.setattr(
+        device, "wgpu", SimpleNamespace(gpu=SimpleNamespace(enumerate_adapters_sync=enumerate_adapters_sync))
+    )
+    with ThreadPoolExecutor(4) as pool:
+        assert [one.result() for one in [pool.submit(device.choose_adapter) for _ in range(4)]] == [PIPE] * 4
+    assert most == [1]
 
 
 def test_software_is_known_by_its_kind_or_name() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..algos.copy import Strided, copy_strided
 from ..algos.sizes import LARGEST_U32
+from ..algos.sorts import bits_of
 from ..arrays.host import copy_elements
 from ..arrays.kinds import Device
 from ..forks import never_released_in_children
@@ -25,7 +26,7 @@ from ..types.dtypes import native
 from ..types.elements import decode, dtype_of, encode, mismatch
 from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey, is_lossy, no_inverse
-from ..types.scalars import UNSIGNED
+from ..types.scalars import UNSIGNED, Unsigned
 from ..types.specs import HostArray, Shape, Spec, bounds, merged_axes, order_of_axes, packed_strides
 from .steps import Launch, Lines, Move, Steps
 
@@ -238,6 +239,7 @@ def key_check(operation: Operation) -> Callable[[HostArray], None] | None:
         return None
 
     def check(array: HostArray) -> None:
+        tops = set[int]()  # of words, above the bits that can differ
         flat = array.squeeze().flat  # which takes no more than 32 axes
         for place in np.unique(np.linspace(0, max(0, array.size - 1), _LOOKED_AT).astype(np.intp))[: array.size]:
             given = np.array(flat[place], native(array.dtype)).view(dtype_of(key.element))[()]
@@ -247,6 +249,12 @@ def key_check(operation: Operation) -> Callable[[HostArray], None] | None:
             except Exception:  # of a method of the user's: the run itself names it, with its line
                 return
             fits = mismatch(key.word, word) is None and mismatch(key.element, found) is None  # else likewise
+            if fits and isinstance(word, Unsigned):
+                tops.add(int(word) >> bits_of(key))
+            if len(tops) > 1:  # a radix sort would not look at them
+                raise InvalidArgumentError(
+                    f"key: {key} makes {word} of {given}, but says that words differ in {bits_of(key)} low bits alone"
+                )
             if fits and exceeds:  # what pads a tile would then come before elements, in their place
                 raise InvalidArgumentError(
                     f"key: {key} makes {word} of {given}, but says that its greatest word is {key.greatest}"

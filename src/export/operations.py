@@ -29,7 +29,7 @@ from ..operations.monoids import OverMonoid
 from ..operations.reduce import Reduce, Reducer
 from ..operations.scan import Cumsum
 from ..types.elements import dtype_of, leaves
-from ..types.errors import InvalidArgumentError
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.finishes import AsItIs, Finish
 from ..types.indices import ScanKind, SortOrder
 from ..types.keys import RankKey, SortableKey, is_lossy
@@ -222,9 +222,17 @@ def scalars_of(element: object) -> tuple[str, int]:
 
 def _schedules(request: Request) -> Iterator[Variant]:
     """The user's functions from a length to a schedule; buffers keep their names."""
-    for name, make in request.schedules.items():
+    for name, function in request.schedules.items():
+        make = partial(_schedule, name, function)
         given = [buffer.name for buffer in make(1).buffers if buffer.role is not Role.SCRATCH]
         yield Variant(name, (make,), {buffer: (buffer,) for buffer in given})
+
+
+def _schedule(name: str, function: Callable[[int], object], length: int) -> Schedule:
+    made = function(length)
+    if not isinstance(made, Schedule):
+        raise UnsupportedTypeError(f"schedules: expected a Schedule of a length from {name!r}, found {made!r}")
+    return made
 
 
 @attrs.frozen

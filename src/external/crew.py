@@ -53,6 +53,7 @@ class Crew(AbstractContextManager["Crew"]):
     which is entered several times, since an exception that is raised as a function begins skips all of an exit."""
 
     def __init__(self, threads: int) -> None:
+        real_threads.require_frames()
         self._most = threads
         self._started: list[None] = []
         self._shared = _Shared(self)
@@ -91,6 +92,7 @@ def uninterrupted(function: Callable[[], T]) -> T:
     """Runs a function in another thread, completely, or not at all if an exception arrives before it begins. An
     exception that a signal handler raises meanwhile, which happens in the main thread only, is raised when the function
     has ended."""
+    real_threads.require_frames()
     call = Call(function)
     try:
         try:
@@ -115,6 +117,7 @@ def whole(function: Callable[P, T]) -> Callable[P, T]:
 
 def always_uninterrupted(function: Callable[[], object]) -> None:
     """Runs a function completely, whatever a signal handler raises before or meanwhile, and then raises that."""
+    real_threads.require_frames()
     call = Call(function)
     try:
         try:

@@ -59,7 +59,7 @@ def evaluated(span: Span, function: Callable[..., object], *arguments: object) -
     try:
         result = function(*arguments)
     except Exception as error:
-        what = str(error) or type(error).__name__
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         expected(span, f"compile-time values that fit, found an error ({what}), e.g. `2 * count`")
     if (isinstance(result, int) and result.bit_length() > MOST_BITS) or _items_of(result) > _MOST_ITEMS:
         _refuse_size(span)

@@ -303,6 +303,9 @@ def key_of(
     require_methods(wished, to_word=1, from_word=1, to_rank=1, mirrored=1)
     if (wrong := mismatch(wished.word, wished.greatest)) is not None:
         raise UnsupportedTypeError(f"{reader}: greatest: {wrong}")
+    bits, most = getattr(wished, "bits", None), 8 * dtype_of(wished.word).itemsize
+    if bits is not None and (type(bits) is not int or not 1 <= bits <= most):
+        raise InvalidArgumentError(f"{reader}: bits: expected 1 to the {most} bits of a word, found {bits!r}")
     if by_numbers and scalar_of(wished.word) not in (Type.U32, Type.U64):
         raise UnsupportedTypeError(
             f"key: expected words of U32 or U64, found {class_of(wished.word).__name__} in {reader}; words of other "

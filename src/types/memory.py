@@ -57,7 +57,10 @@ class Array(Generic[E]):
     def _checked(self, index: U32 | int) -> int:
         if isinstance(index, _NO_INDICES) and not isinstance(index, U32):
             raise TypeError(f"expected a U32 index, found {index!r}, e.g. `U32(i)`")
-        i = operator.index(index)
+        try:
+            i = operator.index(index)
+        except TypeError as error:
+            raise TypeError(f"expected one U32 index, found {index!r}, e.g. `data[i]`") from error
         if not 0 <= i < len(self.items):
             raise OutOfBoundsError(f"{outside(i, 'an array')} of {len(self.items)} elements")
         return i

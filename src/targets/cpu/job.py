@@ -107,6 +107,7 @@ class Job:
         """Takes part in the job, and leaves it only when nobody is at it any more. An interrupt as `end` is called,
         before its own `try`, would skip it: so it is called once more, and twice more for interrupts in these calls, as
         where signals come faster than their handler returns."""
+        real_threads.require_frames()
         try:
             try:
                 try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from ...forks import mark_opened
+from ...forks import OwnLock, mark_opened
 from ...machine import Capability, TargetInfo
 from ...types.environment import word
 from ...types.errors import GpusortError, TargetUnavailableError
@@ -40,6 +40,9 @@ _SUBGROUPS = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
 _WORD = 4
 _LLVMPIPE_REGISTERS = 1024  # bytes in an array, beyond which llvmpipe compiles for minutes
 _NO_LAYER = "NODEVICE_SELECT"
+# wgpu-native aborts the process where two threads look for adapters at once, of which EGL lets one: as where an opening
+# goes on that was interrupted, and the next call opens anew.
+_enumerating = OwnLock()
 
 
 @attrs.frozen
@@ -76,7 +79,7 @@ class Device:
 def choose_adapter() -> wgpu.GPUAdapter:
     """The preferred adapter: discrete before integrated GPUs before software, or the one that GPUSORT_WGSL_ADAPTER
     names. Raises TargetUnavailableError."""
-    with _quietly():
+    with _enumerating.held, _quietly():
         if not IN_BROWSER:
             read_types_by_their_own_names()
         return preferred_adapter(wgpu.gpu.enumerate_adapters_sync())
