@@ -123,6 +123,26 @@ def test_rows_that_are_chosen_from_though_much_is_wanted_of_them(monkeypatch: py
     assert chosen == [1250, 1250, 555, 312], "of the rows' 5000 those that were chosen are sorted"
 
 
+def test_rows_are_parted_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no loop is compiled yet."""
+    rows: list[int] = []
+    parted = top_k._parted_by_numpy  # pyright: ignore[reportPrivateUsage]
+
+    def noted(words: Array, k: int) -> Array:
+        rows.append(len(words))
+        return parted(words, k)
+
+    for loop in "selected_in_rows", "parted_in_rows":
+        monkeypatch.setattr(top_k, loop, unsuited)
+    monkeypatch.setattr(top_k, "_parted_by_numpy", noted)
+    for count, length, pieces in ((30, 1000, 1), (60, 1000, 2), (900, 1000, 28), (9, 50_000, 9)):
+        x = np.random.default_rng(count).random((count, length))
+        rows.clear()
+        np.testing.assert_array_equal(top_k_rows(x, 10, SortOrder.ASCENDING, POLICY)[0], np.sort(x, axis=1)[:, :10])
+        assert sum(rows) == count
+        assert len(rows) == pieces
+
+
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f4", "f8", "M8[ns]"])
 def test_a_long_row(dtype: str) -> None:
     check(sample(dtype, (1, LONG), seed=1), 1, 300, 9000)
