@@ -216,6 +216,15 @@ def test_more_is_kept_than_there_is_room_for(dtype: str, k: int) -> None:
     check(x, k)
 
 
+def test_more_is_wanted_than_loops_have_room_for() -> None:
+    x = np.random.default_rng(1).integers(0, 1 << 30, 900_000, np.int32)
+    order = stable_order(x, descending=True)
+    for k in (1 << 16, (1 << 16) + 1, 290_000):
+        values, indices = top_k_of_row(x, k, SortOrder.DESCENDING, POLICY)
+        assert_same_bits(indices, order[:k])
+        assert_same_bits(values, x[order[:k]])
+
+
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_columns_of_nothing_but_nan(dtype: str) -> None:
     """Of those that a row is looked at in, every second one, or all but so few that these give no threshold."""
