@@ -40,9 +40,9 @@ class Reach:
 
 
 def name_of(path: Path | str, qualified: str) -> str:
-    """What a function of ours is called here: by its file's path in the package."""
+    """What a function is called here: by its file's path in the package, or the whole path of one that is not ours."""
     parts = Path(path).parts
-    package = max(at for at, part in enumerate(parts) if part in ("src", "gpusort"))
+    package = max((at for at, part in enumerate(parts) if part in ("src", "gpusort")), default=-1)
     return f"{'/'.join(parts[package + 1 :])}:{qualified}"
 
 

@@ -278,6 +278,18 @@ def test_what_may_only_be_read_says_so(cp: Any) -> None:
         assert kind.is_read_only(x) == read_only
 
 
+def test_the_address_of_no_elements_tells_of_no_device(cp: Any) -> None:
+    """It may be null, or one past the end, where another device's memory begins."""
+    beside = fake_cupy.on_card(HOST, 1)
+    for address in (None, 0, beside.data.ptr):
+        x = Foreign(fake_cupy.on_card(HOST[:0]), data=(address, False))
+        kind, _ = recognised("x", x)
+        assert isinstance(kind, Viewed)
+        assert kind.view(x).data.device_id == 0
+        with kind.scope(x):
+            assert fake_cupy.current_device == [0]
+
+
 def test_foreign_arrays_that_fit_no_kernel_are_refused(cp: Any) -> None:
     inside = fake_cupy.on_card(HOST)
     cases: tuple[tuple[dict[str, Any], str], ...] = (

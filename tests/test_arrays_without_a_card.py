@@ -156,13 +156,21 @@ def test_kernels_scratch_comes_after_all_that_is_given(step: int) -> None:
         np.testing.assert_array_equal(host_of(gpusort.sort(x, algorithm=radix)), np.sort(host[::step]))
 
 
-def test_a_little_scratch_is_kept_for_the_default_stream_alone() -> None:
-    x = on_card("cupy", sample("u4", 50))[::2]  # which is packed first
-    for stream, kept in ((0, False), (0, True), (88, False), (88, False), (0, True)):
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("is_little", [True, False])
+def test_a_little_scratch_is_kept_for_the_default_stream_alone(
+    is_little: bool, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another stream still works with would be the default stream's."""
+    if not is_little:
+        monkeypatch.setattr(step_calls, "_LITTLE", 100)
+    x = on_card("cupy", sample("u4", 50))[::step]
+    radix = Radix(RadixPolicy(digit_bits=4, group_size=32, items=4, count_group=32))
+    for stream, kept in ((88, False), (0, False), (0, True), (88, False), (88, False), (0, True)):
         fake_cupy.log.clear()
         with fake_cupy.Stream(stream):
-            call["sort"](x)
-        assert [line for line in fake_cupy.log if line.startswith("alloc")] == ([] if kept else ["alloc 256"])
+            gpusort.sort(x, algorithm=radix)
+        assert len([line for line in fake_cupy.log if line.startswith("alloc")]) == (not (kept and is_little))
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])

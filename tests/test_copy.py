@@ -15,6 +15,7 @@ from gpusort.targets import registry
 from gpusort.types.errors import CapabilityError
 from gpusort.types.memory import Workgroup
 from gpusort.types.scalars import U8, U16, U32, U64
+from gpusort.types.specs import bounds, overlap
 from tests.covering import few_cases
 
 WORDS = {1: U8, 2: U16, 4: U32, 8: U64}
@@ -178,3 +179,11 @@ def test_any_number_of_axes_is_copied(target: str) -> None:
     assert len(schedule.launches) == 4, "a kernel takes four axes"
     run(target, schedule, source=whole.reshape(-1), target=found.reshape(-1))
     np.testing.assert_array_equal(found, whole.T)
+
+
+def test_the_bytes_of_an_array_that_lies_in_any_way() -> None:
+    assert bounds((3, 2), (8, 4), 4) == (0, 24)
+    assert bounds((3, 2), (-8, 4), 4) == (-16, 8)
+    assert bounds((), (), 4) == (0, 4)
+    assert bounds((3, 0), (8, 4), 4) == (0, 0)
+    assert [overlap(address, (-2, 2), 8, (0, 4)) for address in (6, 7, 13, 14)] == [False, True, True, False]

@@ -66,6 +66,10 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("GPUSORT_THREADS", str(request.param))
 
 
+# Of what no number of threads can change.
+once = pytest.mark.parametrize("threads", ["2"], indirect=True)
+
+
 # -- what is expected -------------------------------------------------------------------------------------
 
 
@@ -109,6 +113,7 @@ def check_argsort(x: Array, order: SortOrder, target: CpuTarget = TARGET) -> Non
     assert x.tobytes() == before
 
 
+@once
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_expected_order_is_the_key_s(dtype: str, order: SortOrder) -> None:
@@ -384,6 +389,7 @@ def test_rows_that_are_sorted_at_sight(dtype: str, order: SortOrder, monkeypatch
         assert {*ways} <= found
 
 
+@once
 def test_few_different_elements_are_numpys_where_it_sorts_them_fast() -> None:
     """As ints, of 16 bits where it has vector code; floats that tie are looked at in less time from some length on."""
     for by_radix, dtype, length, is_at_sight in (
@@ -397,6 +403,7 @@ def test_few_different_elements_are_numpys_where_it_sorts_them_fast() -> None:
             np.testing.assert_array_equal(path.function(x), np.sort(x))
 
 
+@once
 @pytest.mark.parametrize("by_radix", [False, True])
 @pytest.mark.parametrize("dtype", ["i4", "f4", "u8", "f8"])
 def test_a_handful_of_elements_is_counted_where_numpy_sorts_slowly(dtype: str, by_radix: bool) -> None:
@@ -498,10 +505,10 @@ def test_any_bits(dtype: str, order: SortOrder, rows: int, length: int, data: st
 # -- promises ---------------------------------------------------------------------------------------------
 
 
-def test_the_measured_policy_sorts_long_rows_too() -> None:
-    target = CpuTarget()
-    for dtype in ("u4", "f8", "u2", "i1"):
-        check_sort(sample(dtype, (1, 1 << 21)), SortOrder.DESCENDING, target)
+@few_cases(pairs=False)  # and numbers of threads
+@pytest.mark.parametrize("dtype", ["u4", "f8", "u2", "i1"])
+def test_the_measured_policy_sorts_long_rows_too(dtype: str) -> None:
+    check_sort(sample(dtype, (1, 1 << 21)), SortOrder.DESCENDING, CpuTarget())
 
 
 def test_several_python_threads_may_sort_at_once() -> None:
@@ -557,11 +564,13 @@ def test_an_interrupted_sort_in_place_loses_no_element(dtype: str, monkeypatch: 
             assert found.tobytes() == in_order(x, SortOrder.ASCENDING).tobytes()
 
 
+@once
 def test_a_policy_is_plain_data() -> None:
     assert attrs.evolve(HostSortPolicy(), serial_below=7).serial_below == 7
     assert CpuTarget().policy == HostSortPolicy()
 
 
+@once
 @pytest.mark.parametrize(("name", "least", "most"), [("block", 1, 1 << 30), ("some", 0, 1 << 62)])
 def test_numbers_of_a_policy_fit_64_bits(name: str, least: int, most: int) -> None:
     """Counts even where two are multiplied."""
@@ -591,6 +600,7 @@ def sort(length, policy):
 """
 
 
+@once
 def test_no_compiler_is_loaded_for_short_arrays() -> None:
     code = "sort(HostSortPolicy().radix_from - 1, HostSortPolicy()); print('llvmlite' in sys.modules)"
     assert printed(_NEW + code).split() == ["False"]
@@ -605,7 +615,7 @@ print(part_in_turn(np.dtype(np.uint32)).was_kept, part_in_turn.cache_info().miss
 """
 
 
-@pytest.mark.parametrize("threads", ["2"], indirect=True)
+@once
 def test_a_second_process_finds_the_loops_compiled(tmp_path: Path) -> None:
     for was_kept in ("False", "True"):
         found = printed(_NEW + _FORCED, GPUSORT_CACHE_DIR=str(tmp_path)).split()

@@ -123,6 +123,26 @@ def test_rows_that_are_chosen_from_though_much_is_wanted_of_them(monkeypatch: py
     assert chosen == [1250, 1250, 555, 312], "of the rows' 5000 those that were chosen are sorted"
 
 
+def test_rows_are_parted_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no loop is compiled yet."""
+    rows: list[int] = []
+    parted = top_k._parted_by_numpy  # pyright: ignore[reportPrivateUsage]
+
+    def noted(words: Array, k: int) -> Array:
+        rows.append(len(words))
+        return parted(words, k)
+
+    for loop in "selected_in_rows", "parted_in_rows":
+        monkeypatch.setattr(top_k, loop, unsuited)
+    monkeypatch.setattr(top_k, "_parted_by_numpy", noted)
+    for count, length, pieces in ((30, 1000, 1), (60, 1000, 2), (900, 1000, 28), (9, 50_000, 9)):
+        x = np.random.default_rng(count).random((count, length))
+        rows.clear()
+        np.testing.assert_array_equal(top_k_rows(x, 10, SortOrder.ASCENDING, POLICY)[0], np.sort(x, axis=1)[:, :10])
+        assert sum(rows) == count
+        assert len(rows) == pieces
+
+
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f4", "f8", "M8[ns]"])
 def test_a_long_row(dtype: str) -> None:
     check(sample(dtype, (1, LONG), seed=1), 1, 300, 9000)
@@ -194,6 +214,15 @@ def test_more_is_kept_than_there_is_room_for(dtype: str, k: int) -> None:
     x = np.sort(np.random.default_rng(k).integers(0, 1 << 30, (2, 90_000)), axis=1).astype(dtype)
     x[1] = x[1, ::-1]
     check(x, k)
+
+
+def test_more_is_wanted_than_loops_have_room_for() -> None:
+    x = np.random.default_rng(1).integers(0, 1 << 30, 900_000, np.int32)
+    order = stable_order(x, descending=True)
+    for k in (1 << 16, (1 << 16) + 1, 290_000):
+        values, indices = top_k_of_row(x, k, SortOrder.DESCENDING, POLICY)
+        assert_same_bits(indices, order[:k])
+        assert_same_bits(values, x[order[:k]])
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])

@@ -18,7 +18,8 @@ from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.span import KernelError
 from gpusort.types import deferred
 from gpusort.types.elements import fields_of
-from gpusort.types.scalars import U32
+from gpusort.types.memory import Workgroup
+from gpusort.types.scalars import F32, U32
 from tests.loading import load
 
 # Annotations are strings by the import, and from Python 3.14 on they are evaluated when they are asked for.
@@ -107,6 +108,12 @@ def test_names_that_are_imported_for_checkers_only(users: ModuleType) -> None:
         users.add.launch(Grid(1, 4), DATA, U32(1), WithLabel("x"))
     with pytest.raises(KernelError, match=r"expected Named for 'named' of kernel 'add'"):
         users.add.launch(Grid(1, 4), DATA, users.Inner(U32(7)), U32(1))
+
+
+def test_the_languages_own_names_are_known_though_imported_for_checkers_only(users: ModuleType) -> None:
+    for wrong in (Buffer("data", F32, 4, Role.INOUT), Workgroup(U32, 4), U32(1)):
+        with pytest.raises(KernelError, match=r"expected .*Storage\[U32\].* for 'data' of kernel 'add'"):
+            users.add.launch(Grid(1, 4), wrong, users.Inner(U32(7)), users.Inner(U32(7)))
 
 
 @pytest.mark.parametrize("name", ["odd", "even"])

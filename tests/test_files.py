@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import gpusort
 from gpusort.api.engine import OwnEngine
 from gpusort.external.direct import Bytes, DirectFile
+from gpusort.external.disk_space import disk_full
 from gpusort.external.formats import header_for, layout_of
 from gpusort.external.pipeline import ahead, run_pipeline, slots_for
 from gpusort.external.plans import LEAST, Plan, bytes_of, free_memory
@@ -668,6 +669,14 @@ def test_a_disk_that_has_room_and_gives_none(code: int, tmp_path: Path, monkeypa
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(gpusort.DiskFullError, match=r"where .* are free now: a quota or the inodes may be used up"):
         gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
+
+
+def test_room_that_would_just_do_is_not_what_is_missing(tmp_path: Path) -> None:
+    assert ["a quota or the inodes" in str(disk_full(tmp_path, 5, free, has_scratch=False)) for free in (4, 5, 6)] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_what_no_sort_has_left_stays(tmp_path: Path) -> None:

@@ -122,7 +122,8 @@ def test_a_child_works_that_was_forked_while_another_thread_compiled(call: str) 
     ],
 )
 def test_a_child_works_that_was_forked_while_another_thread_imported(module: str, imports: str) -> None:
-    assert printed(_START + _WHILE_IMPORTING.format(slowly=module, imports=imports), GPUSORT_THREADS="2") == "0"
+    code = _START + _WHILE_IMPORTING.format(slowly=module, imports=imports)
+    assert printed(code, sorts=not module.startswith("gpusort."), GPUSORT_THREADS="2") == "0"
 
 
 def test_a_child_works_that_was_forked_while_loops_were_loaded() -> None:

@@ -338,6 +338,15 @@ def test_what_ties_by_a_key_keeps_its_order_if_that_is_asked_for() -> None:
     in_order = x[np.argsort(x // 10, kind="stable")]
     checked(target, x, lambda x: gpusort.sort(x, key=key, stable=True, target=target), in_order)
     checked(target, x, lambda x: gpusort.sort(x, key=key, target=target), np.sort(x))
+    checked(target, x, lambda x: gpusort.argsort(x, key=key, target=target), np.argsort(x // 10, kind="stable"))
+
+
+@pytest.mark.usefixtures("beyond")
+def test_values_go_along_by_a_users_key() -> None:
+    x, values = sample("i4", 600), np.arange(600).astype(np.int16)
+    target, key = HostWithRoom(ROOM), key_cases.AbsoluteFirst()
+    expected = gpusort.sort_by_key(x, values, key=key, target="cpu")
+    checked(target, x, lambda x: gpusort.sort_by_key(x, values, key=key, target=target), expected)
 
 
 @pytest.mark.usefixtures("beyond")

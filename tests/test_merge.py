@@ -88,7 +88,9 @@ def test_long_ones_that_hardly_interleave(kind: str, dtype: str) -> None:
 
 @few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["f4", "i8", "f2", "M8[s]", ">f4", ">i8"])
-@pytest.mark.parametrize("sizes", [(16_383, 1), (16_384, 1), (32_767, 1), (1, 32_768), (20_000, 17_000)])
+@pytest.mark.parametrize(
+    "sizes", [(16_383, 1), (16_384, 1), (32_767, 1), (1, 32_768), (20_000, 17_000), (0, 40_000), (40_000, 0)]
+)
 def test_short_and_long_on_the_host(sizes: tuple[int, int], dtype: str) -> None:
     """Up to 32,768 elements of all arrays go by NumPy's sort, more by kernels, but for the first of such lengths."""
     x, y = (gpusort.sort(sample(dtype, n, seed=n)) for n in sizes)
@@ -127,6 +129,12 @@ def test_lengths_that_are_new_plan_no_kernels(monkeypatch: pytest.MonkeyPatch) -
 
     by_kernels = plan._by_kernels
     monkeypatch.setattr(plan, "_by_kernels", noted)
+    x = np.arange(200_000)
+    for first, second in ((x, x[:0]), (x[:0], x)):  # nor where one is empty
+        assert np.array_equal(gpusort.merge(first, second, target="cpu"), x)
+        keys, values = gpusort.merge_by_key(first, -first, second, -second, target="cpu")
+        assert np.array_equal(keys, x)
+        assert np.array_equal(values, -x)
     for length in range(20_001, 20_004):
         x = np.arange(length)
         for _ in range(1 + (length == 20_003)):

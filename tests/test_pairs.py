@@ -50,6 +50,23 @@ def test_argsort(target: str, sweeps: bool, dtype: str, length: int, order: Sort
     np.testing.assert_array_equal(places, stable_order(x, order))
 
 
+@pytest.mark.parametrize("order", SortOrder)
+def test_argsort_and_values_by_passes_that_share_their_kernels(order: SortOrder) -> None:
+    for dtype, length in (("u1", 300), ("f4", 1000)):
+        x, policy = sample(dtype, length), policy_for("simulator")
+        places, moved, found = np.zeros(length, np.uint32), np.zeros(length, np.uint32), np.zeros_like(x)
+        own, key, bits = np.arange(length, dtype=np.uint32)[::-1].copy(), RankKey(key_for(dtype)), 8 * x.itemsize
+        words, expected = f"u{x.itemsize}", stable_order(x, order)
+        schedule = radix_sort(Batch(key, 1, length, order, places=U32), policy, bits, shares=True)
+        target_of("simulator").run(schedule, {"data": x.view(words), "places": places})
+        np.testing.assert_array_equal(places, expected)
+        schedule = radix_sort(Batch(key, 1, length, order, value=U32), policy, bits, shares=True)
+        arrays = {"data": x.view(words), "values": own, "results": found.view(words), "moved": moved}
+        target_of("simulator").run(schedule, arrays)
+        np.testing.assert_array_equal(moved, own[expected])
+        np.testing.assert_array_equal(found, x[expected])
+
+
 @few_cases(
     can=lambda case: able("u1")(case) and not (case["target"] == "cpu" and case["value"] in ("u1", "u4")), pairs=False
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gpusort.algos import radix as radix_module
 from gpusort.algos.batch import Batch
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.kernel.launch import Schedule
+from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
@@ -170,6 +172,19 @@ def test_the_portable_form_without_subgroups(quick_target: str, dtype: str) -> N
         x = random_bits(dtype, length)
         schedule = radix_sort(Batch(key_for(dtype), 1, length, SortOrder.ASCENDING), policy, 8 * x.itemsize)
         check(schedule, quick_target, x, SortOrder.ASCENDING)
+
+
+@few_cases(can=able("f4"))
+@pytest.mark.parametrize("dtype", ["u1", "i4", "f4"])
+def test_counting_passes_that_share_their_kernels(quick_target: str, dtype: str) -> None:
+    """In either order, as those of an exported module do."""
+    programs: set[int] = set()
+    for length, order in product((1, TILE + 1, 1000), SortOrder):
+        x, batch = random_bits(dtype, length), Batch(key_for(dtype), 1, length, order)
+        schedule = radix_sort(batch, policy_for(quick_target), 8 * x.itemsize, shares=True)
+        check(schedule, quick_target, x, order)
+        programs |= {id(specialise(launch).program) for launch in schedule.launches}
+    assert len(programs) == 3
 
 
 @few_cases(can=sweeps_there, pairs=False)

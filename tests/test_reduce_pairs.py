@@ -27,6 +27,7 @@ from gpusort.types.numbers import HalfNumber
 from gpusort.types.params import ReducePolicy
 from gpusort.types.scalars import F32, U8, U16, U32
 from gpusort.types.specs import Memory, Spec
+from tests.covering import few_cases
 from tests.reference import Array
 
 WORD = np.dtype("u4")
@@ -48,6 +49,7 @@ def layout_of(shape: tuple[int, ...], axis: int) -> Layout:
     return Layout(outer, length, inner, length * inner, inner, 1)
 
 
+@few_cases()
 @pytest.mark.parametrize("dtype", ["?", "u1", "i2", "f2"])
 @pytest.mark.parametrize("reducer", [Reducer.SUM, Reducer.MAX, Reducer.ANY], ids=str)
 def test_words_are_reduced_as_their_elements(target: str, dtype: str, reducer: Reducer) -> None:

@@ -140,6 +140,16 @@ def test_a_longer_one_is_kept_for_a_while(monkeypatch: pytest.MonkeyPatch) -> No
     assert gone[0]() is None
 
 
+@pytest.mark.parametrize(("length", "kept"), [(LONG, 2), (3 * LONG, 1)])
+def test_as_many_are_kept_as_documented(length: int, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reuse, "_MOST", 17 << 20)
+    arrays = [reuse.new_array((length,), DOUBLE) for _ in range(4)]
+    blocks = [weakref.ref(array.base.base) for array in arrays if array.base is not None]
+    assert all(block() is not None for block in blocks)
+    arrays.clear()
+    assert sum(block() is not None for block in blocks) == kept
+
+
 def test_what_is_asked_to_be_kept_is_all_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUSORT_KEEP_BYTES", "17000000")
     assert type(reuse.new_array((3 * LONG,), DOUBLE).base) is type(None)

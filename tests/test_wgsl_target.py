@@ -20,7 +20,7 @@ from gpusort.machine import Capability
 from gpusort.targets.python.target import PlainPython
 from gpusort.targets.wgsl import operations as wgsl_operations
 from gpusort.targets.wgsl.kernel import lower_to_wgsl
-from gpusort.targets.wgsl.memory import Pool, size_class
+from gpusort.targets.wgsl.memory import Pool, Staging, size_class
 from gpusort.targets.wgsl.names import RESERVED_NAMES, valid_identifier
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.errors import (
@@ -545,6 +545,18 @@ def test_size_classes_waste_at_most_a_quarter(size: int) -> None:
     assert size <= made <= max(4096, size * 1.26)
     assert made % 4 == 0
     assert size_class(made, (1 << 31) - 4) == made
+
+
+def test_arrays_of_any_size_are_read_back_through_a_buffer_that_they_are_the_first_in(target: WgslTarget) -> None:
+    """Of a class of sizes, and a word more than that."""
+    device = target.in_session("reading", lambda session: session.device.handle)
+    for sizes in ((4096,), (4100,), (5120, 4), (5124,), (4, 4, 4096)):
+        given = [np.random.default_rng(size).integers(0, 256, size, np.uint8) for size in sizes]
+        buffers = [device.create_buffer_with_data(data=array, usage=4) for array in given]  # COPY_SRC
+        found = [np.zeros_like(array) for array in given]
+        Staging(device).finish(device.create_command_encoder(), list(zip(buffers, found, strict=True)))
+        for array, other in zip(given, found, strict=True):
+            np.testing.assert_array_equal(other, array)
 
 
 def test_a_lost_device_is_reported_and_replaced(target: WgslTarget) -> None:

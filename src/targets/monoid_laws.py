@@ -99,9 +99,7 @@ class Laws:
     def _alike(type: Type, a: Number, b: Number, scale: float) -> bool:
         if a == b or not type.is_float:
             return a == b
-        if math.isfinite(a) and math.isfinite(b):
-            return abs(a - b) <= _TOLERANCE[type] * scale
-        return math.isnan(a) and math.isnan(b)
+        return abs(a - b) <= _TOLERANCE[type] * scale or (math.isnan(a) and math.isnan(b))
 
     def _floats(self, *states: object) -> list[float]:
         numbers = ((self.types, _numbers(encode(state))) for state in states)

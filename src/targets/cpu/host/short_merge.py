@@ -55,9 +55,9 @@ class ShortMerge:
         return True
 
     def _are_joined(self, x: HostArray, y: HostArray) -> bool:
-        """Whether one lies behind the other, so that nothing is to be done but to join them."""
+        """Whether one lies behind the other, or is empty, so that nothing is to be done but to join them."""
         if not (x.size and y.size):
-            return False
+            return True
         return bool(x[-1] < y[0] if self._ascends else x[-1] > y[0])
 
     def _merge(self, x: HostArray, y: HostArray) -> HostArray:

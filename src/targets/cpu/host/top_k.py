@@ -31,6 +31,7 @@ _BYTES_ORDERED = 1 << 10  # bytes of one of some rows that are sorted sooner tha
 # floats, and a very long row is parted among threads.
 _LARGE, _LARGE_OF_INTS, _LARGE_OF_FLOATS, _LARGE_ALONE = 16, 9, 4, 3
 _PART = 1 << 17  # elements of a row that are worth a thread
+_PIECE = 1 << 15  # elements of rows that NumPy parts at a time, in a core's own cache
 
 
 def top_k_rows(
@@ -126,7 +127,7 @@ def _parted(source: HostArray, k: int, order: SortOrder) -> Places:
     def part(own: slice) -> None:
         places[own] = _parted_by_numpy(_words(source[own], order), k)
 
-    shared_pool().over(len(source), part, -(-_PART // source.shape[1]))
+    shared_pool().over(len(source), part, min(len(source), -(-source.size // _PIECE)))
     return places
 
 
