@@ -14,7 +14,7 @@ import pytest
 
 import gpusort
 from gpusort.api import engine
-from gpusort.external import maps, parting, runs, sort
+from gpusort.external import journal, maps, parting, runs, sort
 from gpusort.external.direct import PAGE, Bytes
 from gpusort.targets.cpu.host import partition
 from tests.covering import few_cases
@@ -242,6 +242,31 @@ def test_gone_on_with_by_what_cannot_partition(
     assert_same_bits(np.load(tmp_path / "target.npy"), np.sort(x))
     assert set(ways()) == {"parted" if has_all else "sorted"}
     assert has_all is (step == 60)
+
+
+def test_a_sorted_run_that_no_line_tells_of_voids_the_parted_one_below_it(
+    tmp_path: Path, ways: Ways, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for a call that can partition again."""
+    x = keys_of("i8", 12)
+    np.save(tmp_path / "source.npy", x)
+    stopped_at(tmp_path, 7)
+    told, mark = list[str](), journal.Journal.mark
+
+    def stop(self: journal.Journal, step: str, sync: Callable[[], object], *, now: bool = False) -> None:
+        if step.startswith("run "):  # which is written by now
+            told.append(step)
+            raise Stopped
+        mark(self, step, sync, now=now)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_LITTLE", BIG)
+        patch.setattr(journal.Journal, "mark", stop)
+        stopped_at(tmp_path, 0)
+    assert told
+    stopped_at(tmp_path, 0)
+    assert_same_bits(np.load(tmp_path / "target.npy"), np.sort(x))
+    assert set(ways()) == {"sorted"}
 
 
 def test_stopped_where_samples_misled(tmp_path: Path, ways: Ways, monkeypatch: pytest.MonkeyPatch) -> None:
