@@ -345,12 +345,11 @@ CARD = TargetInfo(
 )
 
 
-@pytest.mark.parametrize(("rows", "length"), [(64, 1 << 20), (1000, 100_000), (1024, 20_000), (3, 22_000), (40, 9000)])
+@pytest.mark.parametrize(("rows", "length"), [(64, 1 << 20), (1000, 100_000), (39, 32_000), (3, 22_000), (2, 17_000)])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_long_rows_are_sorted_in_one_run_by_tiles_they_fill(rows: int, length: int, dtype: str) -> None:
     key = key_for(dtype)
-    chosen = [choose_sort(CARD, key, rows, length), choose_pairs(CARD, key, rows, length, 4)]
-    for found in chosen[0 if length > 16_384 else 1 :]:
+    for found in (choose_sort(CARD, key, rows, length), choose_pairs(CARD, key, rows, length, 4)):
         assert isinstance(found, Radix)
         assert found.policy.sweeps
         assert found.most_rows(length, GROUPS) >= rows
@@ -358,13 +357,24 @@ def test_long_rows_are_sorted_in_one_run_by_tiles_they_fill(rows: int, length: i
         assert tiles * found.policy.tile < length * 1.25, found
 
 
-@pytest.mark.parametrize(("dtype", "rows", "longest"), [("f4", 4096, 8192), ("f8", 4096, 4096), ("f4", 1, 8192)])
-def test_argsort_of_short_rows_is_one_launch(dtype: str, rows: int, longest: int) -> None:
-    for length in (1025, longest, longest + 1):
-        found = choose_pairs(CARD, key_for(dtype), rows, length, 4)
-        assert found is not None
-        launches = found.sort(Batch(RankKey(key_for(dtype)), rows, length, UP, places=U64)).launches
-        assert (len(launches) == 1) == (length <= longest)
+@pytest.mark.parametrize(
+    ("dtype", "rows", "longest", "longest_pairs"),
+    [("f4", 1, 8192, 8192), ("f4", 2, 16_384, 16_384), ("f4", 40, 32_768, 24_576),
+     ("f8", 1, 8192, 8192), ("f8", 2, 8192, 8192), ("f8", 40, 20_480, 16_384)],
+)  # fmt: skip
+def test_rows_that_workgroup_memory_holds_are_sorted_by_one_launch(
+    dtype: str, rows: int, longest: int, longest_pairs: int
+) -> None:
+    key = key_for(dtype)
+    for length in (1025, longest, longest + 1, longest_pairs, longest_pairs + 1):
+        chosen, pairs = choose_sort(CARD, key, rows, length), choose_pairs(CARD, RankKey(key), rows, length, 4)
+        assert pairs is not None
+        schedules = (
+            (longest, chosen.schedule(key, rows, length, UP, Placement.ELSEWHERE)),
+            (longest_pairs, pairs.sort(Batch(RankKey(key), rows, length, UP, places=U64))),
+        )
+        for most, schedule in schedules:
+            assert (len(schedule.launches) == 1) == (length <= most)
 
 
 def test_tiles_are_made_smaller_for_short_rows_alone() -> None:
