@@ -188,7 +188,7 @@ def _copies(
             low -= (lines.origin + first + low) % alignment
             lies.append(Strided(-low // word, tuple([stride // word for stride in own]), (high - low) // word))
             places.append((lines.number, lines.offset + first + low))
-        yield copy_strided(UNSIGNED[word], part, *lies), places
+        yield copy_strided(UNSIGNED[word], part, *lies, limits=limits), places
 
 
 def _pieces(
