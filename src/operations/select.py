@@ -8,7 +8,7 @@ import attrs
 
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
-from ..types.errors import InvalidArgumentError
+from ..types.errors import InvalidArgumentError, told
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.scalars import U64
@@ -34,7 +34,7 @@ class TopK(AlongAxis):
         key_of("x", x, self.key, by_numbers=True)
         _, length = self.rows(x)
         if self.k > length:
-            raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {self.k}")
+            raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {told(self.k)}")
         return self.output(x, x.dtype, self.k), self.output(x, INDEX, self.k)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
