@@ -11,12 +11,24 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.algos.batch import PairsAlgorithm
 from gpusort.algos.copy import copy_strided, take_rows
 from gpusort.algos.radix_sorts import numbered, widened
+from gpusort.algos.select import ArgsortAndTake, SelectByDigits, SelectByLanes, SelectByParts, SelectBySamples
+from gpusort.algos.select_digits import DigitsPolicy
+from gpusort.algos.select_rows import PartPolicy
+from gpusort.algos.select_sampled import SampledPolicy
+from gpusort.kernel import ir
 from gpusort.kernel.launch import Schedule
-from gpusort.machine import Limits
+from gpusort.kernel.specialise import specialise
+from gpusort.machine import Capability, Limits
 from gpusort.targets.simulator.target import Simulator
 from gpusort.targets.wgsl.defaults import DEFAULTS
+from gpusort.targets.wgsl.legalize import legalize
+from gpusort.types.dtypes import key_for
+from gpusort.types.elements import dtype_of
+from gpusort.types.indices import Placement, SortOrder
+from gpusort.types.params import BitonicPolicy, RadixPolicy, RowsPolicy
 from gpusort.types.scalars import U32
 from tests.reference import Array, assert_same_bits, sample, sorted_by_numpy
 from tests.test_copy import strided
@@ -39,6 +51,42 @@ def test_every_kernel_of_the_usual_calls_fits(dtype: str, size: int) -> None:
     for shape in ((200,), (5000,), (300, 40), (40, 9000)):
         usual_calls(np.zeros(shape, dtype), watched)
     watched.require_fits()
+
+
+@pytest.mark.parametrize("dtype", ["u4", "u8"])
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        gpusort.Radix(RadixPolicy(items=200)),
+        gpusort.RadixRows(items=200, least_group=16, most_group=16, digit_bits=4),
+        gpusort.BitonicRows(lanes=8, items=256, most_items=256),
+        SelectByParts(PartPolicy(items=200)),
+        SelectByLanes(RowsPolicy(8, 64, 64)),
+        SelectBySamples(SampledPolicy(items=32)),
+        SelectByDigits(ArgsortAndTake(None, BitonicPolicy()), DigitsPolicy(items=200)),
+    ],
+    ids=lambda algorithm: type(algorithm).__name__,
+)
+def test_arrays_of_registers_are_as_long_as_a_device_has_them(algorithm: Any, dtype: str) -> None:
+    """Of more bytes than these llvmpipe compiles for minutes."""
+    most, key, length = 128, key_for(dtype), 1 << 20
+    limits = attrs.evolve(DEFAULTS, workgroup_bytes=1 << 20, register_bytes=most, subgroup_size=8, most_subgroup_size=8)
+    info = attrs.evolve(SMALL, limits=limits, capabilities=frozenset({Capability.SUBGROUPS}))
+    if isinstance(algorithm, PairsAlgorithm):
+        fitted = algorithm.fitted(key, 120, info)
+        if isinstance(fitted, gpusort.RadixRows):
+            assert fitted.items == most // dtype_of(key.word).itemsize
+        schedule = fitted.schedule(key, 1, 120, SortOrder.ASCENDING, Placement.ELSEWHERE)
+    else:
+        schedule = algorithm.fitted(key, length, 2, info).schedule(key, 1, length, 2, SortOrder.ASCENDING)
+    registers = [
+        4 * (memory.length or 0)
+        for step in map(specialise, schedule.launches)
+        for memory in legalize(step.program).program.memories
+        if memory.space is ir.Space.REGISTERS
+    ]
+    assert registers
+    assert max(registers) <= most
 
 
 Call: TypeAlias = Callable[[Array, Any], tuple[Any, Any]]  # results, and NumPy's

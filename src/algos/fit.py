@@ -75,6 +75,7 @@ def fitted_radix(
             )  # fmt: skip
             if rest.strands > _MANY_STRANDS:
                 continue
+            rest = attrs.evolve(rest, items=in_registers(policy.items, key.word, info.limits))
             items = _items(rest, word, element, info.limits.workgroup_bytes)
             if items:
                 return attrs.evolve(rest, items=items)
@@ -203,6 +204,11 @@ def _held(what: str, nbytes: int, limits: Limits, least: int = 1) -> int:
             f"{least} must fit"
         )
     return held
+
+
+def in_registers(wished: int, element: object, limits: Limits) -> int:
+    """As many elements as an array of registers holds, at most those wished, and one at least."""
+    return max(1, min(wished, limits.register_bytes // bytes_held(element)))
 
 
 def _registers(state: object, limits: Limits) -> int:
