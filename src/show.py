@@ -80,16 +80,17 @@ def _apart_from_calls(key: ArrayKey) -> Iterator[Launch]:
     """Sorts that are to be asked for, and parts of calls that are no launches of theirs on one device."""
     one, order = Grid(1, 1), SortOrder.ASCENDING
     elements, words = Buffer("elements", key.element, 1, Role.INOUT), Buffer("words", key.word, 1, Role.INOUT)
+    limits = MACHINES["webgpu"].limits
     shape, count = (12, 20), 12 * 20  # so long both ways that it is transposed by tiles
     rows, columns, spread = Strided(0, (20, 1), count), Strided(0, (1, 12), count), Strided(0, (40, 2), 2 * count)
     for schedule in (
         Bitonic().schedule(key, 1, _LENGTH, order),
         SerialRadix().schedule(key, 1, _LENGTH, order, Placement.ELSEWHERE),
         partition(key, _LENGTH, _LENGTH, order, ScanPolicy(128, 7, subgroups=True)),
-        copy_strided(key.element, shape, rows, columns),
-        copy_strided(key.element, shape, rows, spread),
-        numbered(_LENGTH, U32),
-        widened(_LENGTH),
+        copy_strided(key.element, shape, rows, columns, limits=limits),
+        copy_strided(key.element, shape, rows, spread, limits=limits),
+        numbered(_LENGTH, U32, limits=limits),
+        widened(_LENGTH, limits=limits),
     ):
         yield from schedule.launches
     yield copy_whole(elements, Buffer("copies", key.element, 1, Role.OUTPUT))

@@ -1232,3 +1232,16 @@ def forgets_to_call_the_barrier(cx, data: Storage[U32], p: Params):
 @kernel
 def compares_for_nothing(cx, data: Storage[U32], p: Params):
     data[0] == p.n  # <-
+
+
+@kernel
+def makes_a_scalar_as_the_host_does(cx, data: Storage[U32], p: Params):
+    data[0] = U32.of_item(3)  # <-
+
+
+@kernel
+def literal_that_python_does_not_write(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + BEYOND_TEXT  # <-
+
+
+BEYOND_TEXT = 1 << 15000

@@ -280,6 +280,17 @@ def test_no_workgroups_and_no_elements(target: str) -> None:
         (lambda: Grid(1, np.True_), UnsupportedTypeError, "^Grid: group_size: expected an int, found "),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistake
         (lambda: Grid(1.0, 8), UnsupportedTypeError, r"^Grid: groups: expected an int, found 1\.0$"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistake
         (lambda: Grid(np.arange(3), 8), UnsupportedTypeError, "^Grid: groups: expected an int, found array"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistake
+        (
+            lambda: Grid(1 << 15000, 8),
+            InvalidArgumentError,
+            "groups: .* 9223372036854775807, found an int of 15001 bits$",
+        ),
+        (lambda: Grid(1, -(1 << 15000)), InvalidArgumentError, "at least 1, found an int of 15001 bits$"),
+        (
+            lambda: words("data", Role.INPUT, 1 << 63),
+            InvalidArgumentError,
+            "'data': count: .* found 9223372036854775808$",
+        ),
         (lambda: Workgroup(U32, 0), InvalidArgumentError, "^Workgroup: length: expected at least 1, found 0$"),
         (lambda: Workgroup(U32, 2.5), UnsupportedTypeError, "^Workgroup: length: expected an int, found 2.5$"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistake
         (lambda: words("data", Role.INPUT, -1), InvalidArgumentError, "'data': count: expected at least 0, found -1$"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusort.algos.copy import Strided, copy_strided, copy_whole, take_rows
+from gpusort.algos.copy import Strided, copy_whole
 from gpusort.algos.layout import merged
 from gpusort.algos.sizes import LARGEST_U32
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
@@ -17,6 +17,7 @@ from gpusort.types.memory import Workgroup
 from gpusort.types.scalars import U8, U16, U32, U64
 from gpusort.types.specs import bounds, overlap
 from tests.covering import few_cases
+from tests.plain_launches import copy_strided, take_rows
 
 WORDS = {1: U8, 2: U16, 4: U32, 8: U64}
 

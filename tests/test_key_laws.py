@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.api import step_calls
+from gpusort.api import key_laws
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.scalars import U32
 from tests.key_cases import NotTheOther
@@ -130,7 +130,7 @@ def test_what_costs_time_is_done_once_for_arrays_of_a_shape(monkeypatch: pytest.
     with pytest.raises(InvalidArgumentError, match="from_word must give back the element"):
         gpusort.min(evens[1:] + 1, key=key, target="cpu")  # of another shape
     tried = list[Any]()
-    monkeypatch.setattr(step_calls, "key_check", tried.append)
+    monkeypatch.setattr(key_laws, "key_check", tried.append)
     assert gpusort.min(evens[::-1].copy(), key=key, target="cpu") == 2
     assert not tried
     gpusort.min(evens[2:], key=key, target="cpu")
@@ -140,3 +140,89 @@ def test_what_costs_time_is_done_once_for_arrays_of_a_shape(monkeypatch: pytest.
 def test_a_key_under_a_debugger_may_print(capsys: pytest.CaptureFixture[str]) -> None:
     assert gpusort.sort(X, key=Talking(), target="python").tolist() == [9, 8, 7, 5, 3, 2]
     assert "to_word" in capsys.readouterr().out
+
+
+# -- descending order ---------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Plain(Low):
+    """Integers as they are, mirrored in the way that it is told."""
+
+    way: str = "reversed"
+
+    @property
+    def greatest(self) -> U32:
+        return U32(0xFFFFFFFF)
+
+    def to_rank(self, element: U32) -> U32:
+        return element
+
+    def mirrored(self, word: U32) -> U32:
+        if self.way == "same":
+            return word
+        if self.way == "halved":
+            return word >> 1
+        if self.way == "few":  # most words are last in both orders
+            return U32(9) - word if word < 10 else word
+        if self.way == "flag":  # words with the first bit are last in both orders, and reversed among themselves
+            return word ^ 0x7FFFFFFF
+        if self.way == "first":  # one is first in both orders
+            return U32(0) - word
+        return ~word
+
+
+_DESCENDING: tuple[Any, ...] = (
+    gpusort.sort,
+    lambda x, **to: gpusort.sort(x, algorithm=gpusort.Bitonic(), **to),
+    gpusort.argsort,
+    lambda x, **to: gpusort.sort_by_key(x, x, **to),
+    lambda x, **to: gpusort.sort_inplace(x.copy(), **to),
+)
+
+
+@pytest.mark.parametrize("way", ["same", "halved"])
+@pytest.mark.parametrize("call", _DESCENDING)
+def test_a_key_that_does_not_reverse_words_is_refused_for_descending_order(target: str, call: Any, way: str) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"key: Plain.* mirrors U32\(5\) to .* and U32\(9\) to .*keeps their"
+    ):
+        call(X, key=Plain(way=way), descending=True, target=target)
+    call(X, key=Plain(way=way), target=target)  # which mirrors none
+    call(X[:1], key=Plain(way="same"), descending=True, target=target)  # nor is there an order of one
+    with pytest.raises(InvalidArgumentError, match="keeps their order"):
+        gpusort.top_k(X, 2, key=Plain(way=way), target=target)
+
+
+BIG = 1 << 31
+
+
+@pytest.mark.parametrize(
+    ("way", "x", "result"),
+    [
+        ("few", [20, 30, 25], [20, 25, 30]),
+        ("few", [20, 3, 25], [3, 20, 25]),
+        ("few", [4, 4, 4], [4, 4, 4]),
+        ("flag", [BIG + 4, 7], [7, BIG + 4]),
+        ("flag", [BIG + 4, 7, BIG + 5], [7, BIG + 5, BIG + 4]),
+        ("first", [7, 0], [0, 7]),
+        ("first", [7, 0, 9], [0, 9, 7]),
+        ("reversed", [0, 1, 1], [1, 1, 0]),
+    ],
+)
+@pytest.mark.parametrize("call", _DESCENDING[:2])
+def test_words_that_keep_their_place_in_both_orders_are_not_taken_for_that(
+    target: str, call: Any, way: str, x: list[int], result: list[int]
+) -> None:
+    found = call(np.array(x, np.uint32), key=Plain(way=way), descending=True, target=target)
+    assert found.tolist() == result
+
+
+def test_nans_of_several_words_alone_are_sorted(target: str) -> None:
+    key = gpusort.key_for(np.float32)
+    nans = np.array([0x7FC00001, 0x7FC00002, 0xFFC00003], np.uint32)
+    for x in (nans, np.append(nans, np.uint32(0x3F800000))):
+        found = gpusort.sort(x.view("f4"), key=key, descending=True, target=target)
+        assert sorted(found.view("u4").tolist()) == sorted(x.tolist())
+    bools = gpusort.sort(np.array([False, True]), key=gpusort.key_for(np.bool_), descending=True, target=target)
+    assert bools.tolist() == [True, False]

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpusort.algos.copy import take_rows
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.span import KernelError
@@ -29,6 +28,7 @@ from gpusort.types.intrinsics import bitcast, dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, I32, I64, U8, U16, U32, U64, Bool
+from tests.plain_launches import take_rows
 
 OUT = Buffer("out", U32, 8, Role.OUTPUT)
 

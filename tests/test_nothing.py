@@ -9,7 +9,7 @@ import pytest
 
 from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
-from gpusort.algos.copy import Strided, copy_strided, take_rows
+from gpusort.algos.copy import Strided
 from gpusort.algos.layout import Layout
 from gpusort.algos.radix_serial import SerialRadixPolicy, serial_radix_sort
 from gpusort.algos.radix_sorts import radix_sort
@@ -23,6 +23,7 @@ from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.monoids import Sum
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ScanPolicy
 from gpusort.types.scalars import U32
+from tests.plain_launches import copy_strided, take_rows
 
 UP, UPTO = SortOrder.ASCENDING, ScanKind.INCLUSIVE
 KEY, TOTAL = key_for("f4"), Sum(number_for("f4"))

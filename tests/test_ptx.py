@@ -17,12 +17,10 @@ import pytest
 
 from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
-from gpusort.algos.chosen import chosen_indices
-from gpusort.algos.copy import take_rows
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
 from gpusort.algos.partition import partition
-from gpusort.algos.radix_sorts import radix_sort, widened
+from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
 from gpusort.algos.reduce_pairs import Reduced
 from gpusort.algos.scan import scan_axis, scan_in_turn, scan_rows
@@ -64,6 +62,7 @@ from gpusort.types.monoids import (
 from gpusort.types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from gpusort.types.scalars import U32, U64
 from gpusort.types.searches import ArgMax, ArgMin
+from tests.plain_launches import chosen_indices, take_rows, widened
 
 DTYPES = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[s]"]
 RADIX = RadixPolicy(digit_bits=4, group_size=64, items=2)  # short code compiles fast, and has all statements

@@ -324,6 +324,10 @@ MESSAGES = {
     "looks_up_what_is_not_there": FAILED.format("KeyError: 'three'"),
     "forgets_to_call_the_barrier": IDLE,
     "compares_for_nothing": IDLE,
+    "makes_a_scalar_as_the_host_does": f"{CALLABLE}, found 'of_item', e.g. a helper of your own",
+    "literal_that_python_does_not_write": (
+        "expected a literal that fits U32 (0 to 4294967295), found an int of 15001 bits, e.g. `U32(1)`"
+    ),
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

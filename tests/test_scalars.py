@@ -215,6 +215,8 @@ def test_a_literal_must_fit(of: Type) -> None:
     for value in (low - 1, high + 1):
         with pytest.raises(ValueError, match=f"{value} does not fit {of}"):
             make(of, value)
+    with pytest.raises(ValueError, match=f"an int of 15001 bits does not fit {of}"):
+        make(of, 1 << 15000)
     no_integers: tuple[Any, ...] = (1.0, "1", None, Fraction(1, 3), np.array([1, 2]), np.datetime64("2020"))
     for found in no_integers:
         with pytest.raises(TypeError, match=f"a {of} is made of an integer, not of"):

@@ -14,7 +14,6 @@ import gpusort
 from gpusort.algos import select_sampled as sampling
 from gpusort.algos.candidates import DIGITS
 from gpusort.algos.choice import choose_top_k
-from gpusort.algos.chosen import chosen_indices
 from gpusort.algos.select import (
     ArgsortAndTake,
     SelectByDigits,
@@ -42,6 +41,7 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.memory import Workgroup
 from gpusort.types.params import BitonicPolicy, RadixPolicy
 from tests.covering import few_cases
+from tests.plain_launches import chosen_indices
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_argsort import stable_order
 

@@ -20,13 +20,12 @@ import pytest
 from gpusort.algos.argsort import bitonic_argsort
 from gpusort.algos.batch import Batch
 from gpusort.algos.bitonic import bitonic_sort
-from gpusort.algos.chosen import chosen_indices
-from gpusort.algos.copy import Strided, copy_strided, copy_whole, take_rows
+from gpusort.algos.copy import Strided, copy_whole
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
 from gpusort.algos.partition import partition
 from gpusort.algos.radix_serial import SerialRadix, SerialRadixPolicy
-from gpusort.algos.radix_sorts import numbered, radix_sort, widened
+from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce_axis import reduce_axis, reduce_rows
 from gpusort.algos.scan import scan_axis, scan_in_turn, scan_rows
 from gpusort.algos.select import (
@@ -58,6 +57,7 @@ from gpusort.types.monoids import Sum
 from gpusort.types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, RowsPolicy, ScanPolicy, Totals
 from gpusort.types.scalars import U32, U64
 from gpusort.types.searches import ArgMin
+from tests.plain_launches import chosen_indices, copy_strided, numbered, take_rows, widened
 
 NOTED = Path(__file__).with_name("steps.txt")
 STEPS = dict(re.findall(r"^(.+): (\d+, \d+, \d+)$", NOTED.read_text(), re.MULTILINE))

@@ -158,7 +158,7 @@ class Watched:
             assert not any(needs.lanes or needs.forward_progress for needs in program.needs), name
 
 
-def _calls(x: Array, target: Watched) -> None:
+def usual_calls(x: Array, target: Watched) -> None:
     """Every kind of call, on rows and on columns, that a dtype allows."""
     asked: Any = gpusort
     for axis in range(x.ndim):
@@ -179,7 +179,7 @@ def _calls(x: Array, target: Watched) -> None:
 def test_every_kernel_of_the_usual_calls_fits_any_device(dtype: str) -> None:
     watched = Watched()
     for shape in ((200,), (5000,), (200_000,), (300, 40), (40, 9000)):
-        _calls(np.zeros(shape, dtype), watched)
+        usual_calls(np.zeros(shape, dtype), watched)
     names = set(watched.programs.values())
     assert {"radix_scatter", "bitonic_tile", "reduce_columns", "select_below"} <= names
     watched.require_fits()

@@ -109,9 +109,9 @@ def test_more_than_can_be_kept_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     """Soon: with ever smaller parts, of which there are ever more, nothing less would be kept."""
     gathers, original = list[int](), copy.take_rows
 
-    def noted(itemsize: int, rows: int, length: int, taken: int, first: int | None = None) -> Schedule:
+    def noted(itemsize: int, rows: int, length: int, taken: int, first: int | None = None, **fit: Any) -> Schedule:
         gathers.append(length)
-        return original(itemsize, rows, length, taken, first)
+        return original(itemsize, rows, length, taken, first, **fit)
 
     monkeypatch.setattr(copy, "take_rows", noted)
     x = np.arange(4000.0)

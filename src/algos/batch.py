@@ -143,7 +143,7 @@ class Batch:
         return Schedule(self.bound, tuple(launches))
 
 
-def looping_grid(count: int, group_size: int = 256, groups: int = 1024) -> Grid:
+def looping_grid(count: int, group_size: int, groups: int = 1024) -> Grid:
     """The grid of a kernel whose invocations each loop over elements: at most `groups` workgroups, and one at least."""
     return Grid(max(1, min(groups, -(-count // group_size))), group_size)
 

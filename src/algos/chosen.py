@@ -6,7 +6,8 @@ from __future__ import annotations
 import attrs
 
 from ..kernel.language import *
-from .batch import looping_grid
+from ..machine import Limits
+from .fit import plain_grid
 from .sizes import bound_together
 
 
@@ -39,11 +40,11 @@ def place_chosen(
         indices[i] = U64(place + number // params.left * params.part)
 
 
-def chosen_indices(rows: int, k: int, candidates: int, left: int, part: int) -> Schedule:
+def chosen_indices(rows: int, k: int, candidates: int, left: int, part: int, *, limits: Limits) -> Schedule:
     """Maps numbers of candidates, "chosen", to "indices" in the row; "candidates" has those in their parts."""
     places = Buffer("candidates", U64, rows * candidates, Role.INPUT)
     chosen = Buffer("chosen", U64, rows * k, Role.INPUT)
     indices = Buffer("indices", U64, rows * k, Role.OUTPUT)
     params = ChosenParams(U32(rows * k), U32(k), U32(candidates), U32(left), U32(part))
-    placing = place_chosen.launch(looping_grid(rows * k), places, chosen, indices, params)
+    placing = place_chosen.launch(plain_grid(rows * k, limits), places, chosen, indices, params)
     return Schedule((places, chosen, indices), (placing,))

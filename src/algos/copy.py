@@ -9,14 +9,15 @@ from typing import Any
 import attrs
 
 from ..kernel.language import *
+from ..machine import Limits
 from ..types.errors import CapabilityError
 from ..types.scalars import UNSIGNED
 from ..types.specs import bounds
+from .fit import PLAIN_GROUP, plain_group
 from .layout import merged
 from .sizes import LARGEST_U32
 from .transpose import DIMENSIONS, Lines, transposition
 
-_GROUP_SIZE = 256
 _EACH = 4  # elements for each invocation
 
 
@@ -114,7 +115,7 @@ class Strided:
         return self.first + low >= 0 and self.first + high <= self.extent
 
 
-def copy_strided(element: Any, shape: tuple[int, ...], source: Strided, target: Strided) -> Schedule:
+def copy_strided(element: Any, shape: tuple[int, ...], source: Strided, target: Strided, *, limits: Limits) -> Schedule:
     """Copies between strided arrays of one shape; other elements of `target` are unchanged."""
     count = math.prod(shape)
     for layout in (source, target):
@@ -129,17 +130,22 @@ def copy_strided(element: Any, shape: tuple[int, ...], source: Strided, target: 
     if count == 0:
         return Schedule((data, goal), ())
     sizes, lines = merged(shape, source.strides, target.strides)
-    return Schedule((data, goal), tuple(_copies(data, goal, (source.first, target.first), sizes, lines)))
+    return Schedule((data, goal), tuple(_copies(data, goal, (source.first, target.first), sizes, lines, limits)))
 
 
 def copy_whole(source: Buffer[E], target: Buffer[E]) -> Launch:
     """Copies a buffer into another of the same length."""
-    grid = Grid(-(-source.count // _GROUP_SIZE), _GROUP_SIZE)
+    grid = Grid(-(-source.count // PLAIN_GROUP), PLAIN_GROUP)
     return copy_each.launch(grid, source, target, U32(source.count))
 
 
 def _copies(
-    data: Buffer[Any], goal: Buffer[Any], firsts: tuple[int, int], sizes: tuple[int, ...], lines: list[tuple[int, ...]]
+    data: Buffer[Any],
+    goal: Buffer[Any],
+    firsts: tuple[int, int],
+    sizes: tuple[int, ...],
+    lines: list[tuple[int, ...]],
+    limits: Limits,
 ) -> Iterator[Launch]:
     """One launch; with more than DIMENSIONS axes, one for each index along the shortest ones."""
     if len(sizes) > DIMENSIONS:
@@ -147,10 +153,10 @@ def _copies(
         rest = [(*line[:axis], *line[axis + 1 :]) for line in lines]
         for index in range(sizes[axis]):
             moved = firsts[0] + index * lines[0][axis], firsts[1] + index * lines[1][axis]
-            yield from _copies(data, goal, moved, (*sizes[:axis], *sizes[axis + 1 :]), rest)
+            yield from _copies(data, goal, moved, (*sizes[:axis], *sizes[axis + 1 :]), rest, limits)
         return
     sources, targets = lines
-    turned = transposition(data, goal, firsts, sizes, sources, targets)
+    turned = transposition(data, goal, firsts, sizes, sources, targets, limits)
     if turned is not None:
         yield turned
         return
@@ -158,10 +164,12 @@ def _copies(
     _, size1, size2, size3 = map(U32, (1,) * missing + sizes)
     source_lines, target_lines = Lines.of(firsts[0], sources), Lines.of(firsts[1], targets)
     params = CopyParams(U32(count), size1, size2, size3, source_lines, target_lines)
-    yield copy_elements.launch(_grid(count), data, goal, params, axes)
+    yield copy_elements.launch(_grid(count, limits), data, goal, params, axes)
 
 
-def take_rows(itemsize: int, rows: int, length: int, taken: int, first: int | None = None) -> Schedule:
+def take_rows(
+    itemsize: int, rows: int, length: int, taken: int, first: int | None = None, *, limits: Limits
+) -> Schedule:
     """Gathers `taken` elements of each row of `source`, by its row of `indices`, into `target`. With `first`, `source`
     is a piece of a row, from that index on, and `target` (INOUT) keeps what is not of it."""
     word = math.gcd(itemsize, 8)
@@ -173,8 +181,10 @@ def take_rows(itemsize: int, rows: int, length: int, taken: int, first: int | No
     if count == 0:
         return Schedule((source, indices, target), ())
     params = TakeParams(U32(count), U32(words), U32(taken), U32(length), U32(first or 0))
-    return Schedule((source, indices, target), (take_elements.launch(_grid(count), source, indices, target, params),))
+    launch = take_elements.launch(_grid(count, limits), source, indices, target, params)
+    return Schedule((source, indices, target), (launch,))
 
 
-def _grid(count: int) -> Grid:
-    return Grid(-(-count // (_GROUP_SIZE * _EACH)), _GROUP_SIZE)
+def _grid(count: int, limits: Limits) -> Grid:
+    size = plain_group(limits)
+    return Grid(min(-(-count // (size * _EACH)), limits.groups), size)

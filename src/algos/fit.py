@@ -12,21 +12,34 @@ from typing import Any
 
 import attrs
 
+from ..kernel.launch import Grid
 from ..machine import Capability, Limits, TargetInfo
 from ..types import params
 from ..types.elements import WORD_BYTES, bytes_held
 from ..types.errors import CapabilityError
 from ..types.keys import SortableKey
 from ..types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from .batch import looping_grid
 from .partition import BUCKETS, MOST_ITEMS, BucketCounts
 
 _LEAST_LANES = 8  # smaller subgroups do not pay
 _MANY_STRANDS = 128  # kernels unroll over strands
+PLAIN_GROUP, _MOST_PLAIN = 256, 1024
 
 
 def power_below(most: int) -> int:
     """The greatest power of two that is at most `most`."""
     return 1 << (max(1, most).bit_length() - 1)
+
+
+def plain_group(limits: Limits) -> int:
+    """The size of a workgroup by which nothing is tuned, a power of two."""
+    return min(PLAIN_GROUP, power_below(limits.group_size))
+
+
+def plain_grid(count: int, limits: Limits) -> Grid:
+    """The grid of a kernel whose invocations each loop over elements, and share nothing."""
+    return looping_grid(count, plain_group(limits), min(_MOST_PLAIN, limits.groups))
 
 
 def has_whole_subgroups(group_size: int, info: TargetInfo) -> bool:
@@ -62,6 +75,7 @@ def fitted_radix(
             )  # fmt: skip
             if rest.strands > _MANY_STRANDS:
                 continue
+            rest = attrs.evolve(rest, items=in_registers(policy.items, key.word, info.limits))
             items = _items(rest, word, element, info.limits.workgroup_bytes)
             if items:
                 return attrs.evolve(rest, items=items)
@@ -190,6 +204,11 @@ def _held(what: str, nbytes: int, limits: Limits, least: int = 1) -> int:
             f"{least} must fit"
         )
     return held
+
+
+def in_registers(wished: int, element: object, limits: Limits) -> int:
+    """As many elements as an array of registers holds, at most those wished, and one at least."""
+    return max(1, min(wished, limits.register_bytes // bytes_held(element)))
 
 
 def _registers(state: object, limits: Limits) -> int:

@@ -10,10 +10,12 @@ import attrs
 
 from ..kernel.language import *
 from ..kernel.launch import unbound
+from ..machine import Limits
 from ..types.errors import InvalidArgumentError
 from ..types.keys import KeyWrapper, UnsignedKey
 from ..types.params import RadixPolicy
-from .batch import Batch, Mode, Three, looping_grid
+from .batch import Batch, Mode, Three
+from .fit import plain_grid
 from .radix import Histograms, radix_add_up, radix_count, radix_scatter, spans_of
 from .radix_layout import DigitPlace, Layout
 from .radix_sweep import sweep
@@ -31,9 +33,9 @@ def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], num_e
         wide[i] = U64(places[i])
 
 
-def widened(count: int) -> Schedule:
+def widened(count: int, *, limits: Limits) -> Schedule:
     places, wide = Buffer("places", U32, count, Role.INPUT), Buffer("wide", U64, count, Role.OUTPUT)
-    return Schedule((places, wide), (widen_places.launch(looping_grid(count), places, wide, U32(count)),))
+    return Schedule((places, wide), (widen_places.launch(plain_grid(count, limits), places, wide, U32(count)),))
 
 
 def radix_sort(batch: Batch, policy: RadixPolicy, key_bits: int, shares: bool = False) -> Schedule:
@@ -215,8 +217,8 @@ def number_elements(cx: Invocation, first: Storage[P], indices: Storage[P], inde
         indices[i] = first[0] + index(i)
 
 
-def numbered(count: int, index: type[Any]) -> Schedule:
+def numbered(count: int, index: type[Any], *, limits: Limits) -> Schedule:
     """Writes `count` indices from the one in `first` on."""
     first, indices = Buffer("first", index, 1, Role.INPUT), Buffer("indices", index, count, Role.OUTPUT)
-    launch = number_elements.launch(looping_grid(count), first, indices, index, U32(count))
+    launch = number_elements.launch(plain_grid(count, limits), first, indices, index, U32(count))
     return Schedule((first, indices), (launch,))

@@ -17,7 +17,7 @@ from ..types.params import MOST_ITEMS, BitonicPolicy, FirstParams, RowsPolicy, p
 from .argsort import placed_class
 from .batch import Batch, PairsAlgorithm, looping_grid
 from .candidates import DIGITS, first_of
-from .fit import fitted_network, lanes_within, power_below, scans_by_subgroups
+from .fit import fitted_network, in_registers, lanes_within, power_below, scans_by_subgroups
 from .select_digits import PICKED, DigitsPolicy, select_by_digits, take_chosen
 from .select_lanes import select_by_lanes
 from .select_long import Plan, select_sampled
@@ -114,6 +114,11 @@ class ArgsortAndTake:
         return Schedule((data, values, indices), (*inner, take))
 
 
+def _state_of(key: SortableKey[Any, N]) -> Any:
+    """What is kept of an element in every launch but the first."""
+    return first_of(key, SortOrder.ASCENDING).state
+
+
 @attrs.frozen
 class SelectByParts:
     """Workgroups select from parts of rows that they hold in registers, in one launch or a few: for small k."""
@@ -125,7 +130,7 @@ class SelectByParts:
         limits, policy = info.limits, self.policy
         held = (limits.workgroup_bytes - WORD_BYTES * (DIGITS + 2)) // state_bytes(key)
         size = min(policy.group_size, power_below(limits.group_size), power_below(held // 2))
-        items = min(MOST_ITEMS, policy.items * policy.group_size // size)
+        items = in_registers(min(MOST_ITEMS, policy.items * policy.group_size // size), _state_of(key), limits)
         kept = min(policy.kept, held - size - 1)
         if kept >= 1:
             smaller = attrs.evolve(policy, group_size=size, items=items, sets=min(policy.sets, size), kept=kept)
@@ -160,7 +165,8 @@ class SelectByLanes:
 
     def fitted(self, key: SortableKey[E, N], length: int, k: int, info: TargetInfo, /) -> SelectByLanes:
         policy, padded = self.policy, power_above(length)
-        items, size = min(policy.items, padded), min(policy.group_size, power_below(info.limits.group_size))
+        most = power_below(in_registers(policy.items, placed_class(key.word), info.limits))
+        items, size = min(most, padded), min(policy.group_size, power_below(info.limits.group_size))
         if k > items:
             raise CapabilityError(f"k: {k} is more than {self} finds")
         return SelectByLanes(RowsPolicy(lanes_within(min(policy.lanes, padded // items), info), items, size))
@@ -190,11 +196,12 @@ class SelectBySamples:
         if held < 2:
             raise CapabilityError(f"algorithm: {self} finds too little workgroup memory on target {info.name!r}")
         samples, size = min(policy.samples, power_below(held)), min(policy.group_size, most)
-        network = fitted_network(policy.network, first_of(key, SortOrder.ASCENDING).state, limits)
+        network = fitted_network(policy.network, _state_of(key), limits)
         smaller = attrs.evolve(
             policy, samples=samples, group_size=size, ranked=min(policy.ranked, size, samples),
             filter_group=min(policy.filter_group, most), staged=min(policy.staged, held),
             groups=min(policy.groups, limits.groups), network=network,
+            items=in_registers(policy.items, _state_of(key), limits),
         )  # fmt: skip
         if Plan.of(length, k, smaller) is None:
             raise CapabilityError(f"k: {k} of {length} elements are too many for {self} to find by samples")
@@ -228,7 +235,11 @@ class SelectByDigits:
         if not bits:
             raise CapabilityError(f"algorithm: {self} finds workgroups of one invocation on target {info.name!r}")
         policy = attrs.evolve(
-            self.policy, group_size=size, digit_bits=bits, subgroups=self.policy.subgroups and in_subgroups
+            self.policy,
+            group_size=size,
+            digit_bits=bits,
+            subgroups=self.policy.subgroups and in_subgroups,
+            items=in_registers(self.policy.items, key.element, info.limits),
         )
         if WORD_BYTES * (policy.counters + policy.group_size + PICKED) > info.limits.workgroup_bytes:
             raise CapabilityError(f"algorithm: {self} finds too little workgroup memory on target {info.name!r}")

@@ -19,7 +19,16 @@ from .argsort import bitonic_argsort, placed_class
 from .batch import Batch, PairsAlgorithm
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
-from .fit import digits_in_tile, fitted_network, fitted_radix, has_whole_subgroups, lanes_within, no_radix, power_below
+from .fit import (
+    digits_in_tile,
+    fitted_network,
+    fitted_radix,
+    has_whole_subgroups,
+    in_registers,
+    lanes_within,
+    no_radix,
+    power_below,
+)
 from .radix_rows import radix_rows_sort
 from .radix_sorts import most_radix_rows, radix_sort
 from .sizes import countable_rows
@@ -108,11 +117,11 @@ class BitonicRows(PairsAlgorithm):
                 "sorts any"
             )
         # With values, words go with their indices; the values stay in global memory.
-        word_bytes = bytes_held(placed_class(cast(Any, key.word)) if value_bytes else key.word)
         limits = info.limits
-        lanes, most_items = lanes_within(self.lanes, info), self.most_items
+        entry = placed_class(cast(Any, key.word)) if value_bytes else key.word
+        lanes, most_items = lanes_within(self.lanes, info), power_below(in_registers(self.most_items, entry, limits))
         while True:
-            held = limits.workgroup_bytes // (word_bytes * (most_items + 1))  # lanes' blocks, padded by a word
+            held = limits.workgroup_bytes // (bytes_held(entry) * (most_items + 1))  # lanes' blocks, padded by a word
             if held >= lanes:
                 size = min(self.group_size, power_below(limits.group_size), power_below(held))
                 return attrs.evolve(
@@ -202,7 +211,7 @@ class RadixRows(PairsAlgorithm):
         if least < 2:
             raise no_radix(info)
         bits = min(self.digit_bits, least.bit_length() - 1)
-        found = RadixRows(self.items, least, most, lanes[1], bits, lanes[0])
+        found = RadixRows(in_registers(self.items, key.word, info.limits), least, most, lanes[1], bits, lanes[0])
         if digits := digits_in_tile(found.policy_for(min(length, found.capacity)), word, info):
             return attrs.evolve(found, digit_bits=digits)
         raise CapabilityError(

@@ -8,11 +8,12 @@ from typing import Any
 import attrs
 
 from ..kernel.language import *
+from ..machine import Limits
 from ..types.params import power_above
+from .fit import plain_group
 from .sizes import LARGEST_U32
 
 DIMENSIONS = 4  # axes of a copy kernel, after merging contiguous ones
-_GROUP_SIZE = 256
 _TILE = 1024  # elements
 _LEAST_SIDE, _MOST_SIDE = 4, 256
 _LEAST_USED = _TILE // 8  # elements of a tile; of fewer most invocations would idle, and caches serve a plain copy
@@ -80,10 +81,10 @@ def transpose_elements(
 
 def transposition(
     source: Buffer[Any], target: Buffer[Any], firsts: tuple[int, int], shape: tuple[int, ...],
-    sources: tuple[int, ...], targets: tuple[int, ...],
+    sources: tuple[int, ...], targets: tuple[int, ...], limits: Limits,
 ) -> Launch | None:  # fmt: skip
     """The launch of a copy of up to four axes; None for one, where the fastest axis of both is the same, and where both
-    are so short that tiles would be nearly empty."""
+    are so short that tiles would be nearly empty, or have more tiles than a launch has workgroups."""
     axes = range(len(shape))
     if len(shape) < 2:
         return None
@@ -104,9 +105,12 @@ def transposition(
     params = TransposeParams(
         U32(inner), U32(size_down), U32(size_across), U32(tiles_down), U32(tiles_across), source_lines, target_lines
     )
-    grid = Grid(outer * inner * tiles_down * tiles_across, _GROUP_SIZE)
+    tiles, size = outer * inner * tiles_down * tiles_across, plain_group(limits)
+    if tiles > limits.groups:
+        return None
+    grid = Grid(tiles, size)
     tile = Workgroup(source.element, side_down * (side_across + 1))
-    return transpose_elements.launch(grid, source, target, tile, params, side_down, side_across, _TILE // _GROUP_SIZE)
+    return transpose_elements.launch(grid, source, target, tile, params, side_down, side_across, _TILE // size)
 
 
 def _sides(size_down: int, size_across: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import operator
 from typing import SupportsIndex, cast
 
 from ..types.checks import checked_flag, index_of
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError, told
 from ..types.indices import SortOrder
 from ..types.needs import Policy
 
@@ -34,7 +34,7 @@ def checked_count(k: object) -> int:
     """`k` as an int."""
     count = index_of("k", k)
     if count < 0:
-        raise InvalidArgumentError(f"k: expected 0 or more, found {count}")
+        raise InvalidArgumentError(f"k: expected 0 or more, found {told(count)}")
     return count
 
 

@@ -165,8 +165,9 @@ def _by_kernels(
     if operation.answer(*specs) is not None:
         return AnsweredPlan(kind, operation, specs)
     if kind.is_host:
-        from .step_calls import key_check
+        from .key_laws import key_check, require_reversal
 
+        require_reversal(operation, arrays[0])
         if (check := key_check(operation)) is not None:
             check(arrays[0])
         if isinstance(target, HasRoom):
@@ -210,6 +211,7 @@ class HostPlan(Plan):
 
     def __init__(self, kind: Located[HostArray], operation: Operation, target: Target, native: Native | None) -> None:
         self.kind, self.operation, self.target, self._native = kind, operation, target, native
+        self._has_key = getattr(operation, "key", None) is not None
         self.into_short = None if native is None else native.into_short
         self.run = self._fastest()
         self._plans: Bounded[Hashable, Plan | None] = Bounded(_MOST_SHAPES)  # None: the fast path takes such arrays
@@ -217,7 +219,7 @@ class HostPlan(Plan):
 
     def _fastest(self) -> Callable[..., object]:
         native, call = self._native, self._run
-        if native is None or not (native.takes_empty or native.takes):
+        if native is None or self._has_key or not (native.takes_empty or native.takes):
             return call
         run, takes, most = native.function, native.takes, native.most
         if takes is not None:
@@ -259,7 +261,13 @@ class HostPlan(Plan):
             specs = specs_of(self.kind, self.operation, arrays)
             self.operation.outputs(*specs)  # shapes are no part of the signature: what does not fit is refused here
             by_kernels = not is_fast or self.operation.answer(*specs) is not None
-            plan = _by_kernels(self.kind, self.operation, specs, arrays, self.target) if by_kernels else None
+            plan = None
+            if by_kernels:
+                plan = _by_kernels(self.kind, self.operation, specs, arrays, self.target)
+            elif self._has_key:
+                from .key_laws import require_reversal
+
+                require_reversal(self.operation, arrays[0])
             self._plans[key] = plan
             return plan
 

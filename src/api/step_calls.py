@@ -12,28 +12,23 @@ import numpy as np
 
 from ..algos.copy import Strided, copy_strided
 from ..algos.sizes import LARGEST_U32
-from ..algos.sorts import bits_of
 from ..arrays.host import copy_elements
 from ..arrays.kinds import Device
 from ..forks import never_released_in_children
 from ..kernel.launch import Schedule
 from ..machine import Limits
-from ..operations.argsort import Argsort
 from ..operations.base import Operation
 from ..operations.monoids import ByMonoid
 from ..targets.base import ChecksMonoids, LaunchesAtOnce, Prepared, Target, in_one_run, prepared_by
 from ..types.dtypes import native
-from ..types.elements import decode, dtype_of, encode, mismatch
-from ..types.errors import InvalidArgumentError
-from ..types.keys import SortableKey, is_lossy, no_inverse
-from ..types.scalars import UNSIGNED, Unsigned
+from ..types.elements import dtype_of
+from ..types.scalars import UNSIGNED
 from ..types.specs import HostArray, Shape, Spec, bounds, merged_axes, order_of_axes, packed_strides
+from .key_laws import key_check, sampled
 from .steps import Launch, Lines, Move, Steps
 
 Step: TypeAlias = Callable[[list[HostArray]], object]
 Look: TypeAlias = Callable[[list[HostArray]], HostArray]
-
-_LOOKED_AT = 12  # elements, by which laws are checked
 
 
 class HostCall:
@@ -193,7 +188,7 @@ def _copies(
             low -= (lines.origin + first + low) % alignment
             lies.append(Strided(-low // word, tuple([stride // word for stride in own]), (high - low) // word))
             places.append((lines.number, lines.offset + first + low))
-        yield copy_strided(UNSIGNED[word], part, *lies), places
+        yield copy_strided(UNSIGNED[word], part, *lies, limits=limits), places
 
 
 def _pieces(
@@ -225,42 +220,8 @@ def law_check(operation: Operation, spec: Spec, target: Target) -> Callable[[Hos
 
     def check(array: HostArray) -> None:
         rows = np.moveaxis(array, axes, range(-len(axes), 0))
-        places = np.unique(np.linspace(0, math.prod(rows.shape) - 1, _LOOKED_AT).astype(np.intp))
+        places = sampled(rows)
         found = np.array(rows.squeeze().flat[places], native(rows.dtype)).view(element)  # `flat` has at most 32 axes
         target.check_monoid(monoid, found, [int(place) % length for place in places], operation.commutes)
-
-    return check
-
-
-def key_check(operation: Operation) -> Callable[[HostArray], None] | None:
-    """The check of a key on a sample of an array; None for an argsort, whose results no inverse makes."""
-    key: SortableKey[Any, Any] | None = getattr(operation, "key", None)
-    if key is None or is_lossy(key) or isinstance(operation, Argsort):
-        return None
-
-    def check(array: HostArray) -> None:
-        tops = set[int]()  # of words, above the bits that can differ
-        flat = array.squeeze().flat  # which takes no more than 32 axes
-        for place in np.unique(np.linspace(0, max(0, array.size - 1), _LOOKED_AT).astype(np.intp))[: array.size]:
-            given = np.array(flat[place], native(array.dtype)).view(dtype_of(key.element))[()]
-            try:
-                word = key.to_word(decode(key.element, given))
-                found, exceeds = key.from_word(word), bool(key.greatest < word)
-            except Exception:  # of a method of the user's: the run itself names it, with its line
-                return
-            fits = mismatch(key.word, word) is None and mismatch(key.element, found) is None  # else likewise
-            if fits and isinstance(word, Unsigned):
-                tops.add(int(word) >> bits_of(key))
-            if len(tops) > 1:  # a radix sort would not look at them
-                raise InvalidArgumentError(
-                    f"key: {key} makes {word} of {given}, but says that words differ in {bits_of(key)} low bits alone"
-                )
-            if fits and exceeds:  # what pads a tile would then come before elements, in their place
-                raise InvalidArgumentError(
-                    f"key: {key} makes {word} of {given}, but says that its greatest word is {key.greatest}"
-                )
-            is_nan = given != given  # of which the bits may change on the way
-            if fits and not is_nan and np.array(encode(found), given.dtype).tobytes() != given.tobytes():
-                raise no_inverse(key, given, found)
 
     return check

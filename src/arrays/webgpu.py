@@ -180,9 +180,11 @@ class Array:
         """Copies a range of the buffer to one that can be read: callers' buffers may lack COPY_SRC."""
         count, before = size // _WORD, first % _alignment(self.device) // _WORD
         copy = new_array(self.device, (count,), np.dtype(np.uint32))
-        schedule = copy_strided(U32, (count,), Strided(before, (1,), before + count), Strided(0, (1,), count))
+        target = target_on_device(self.device)
+        source_lies, copy_lies = Strided(before, (1,), before + count), Strided(0, (1,), count)
+        schedule = copy_strided(U32, (count,), source_lies, copy_lies, limits=target.info.limits)
         source = Position(self.held.buffer, first - before * _WORD, self.device)
-        prepared_by(target_on_device(self.device), schedule).run([source, _position(copy)])
+        prepared_by(target, schedule).run([source, _position(copy)])
         return copy.buffer
 
     def __repr__(self) -> str:

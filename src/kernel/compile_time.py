@@ -10,6 +10,7 @@ from typing import NoReturn, cast
 
 import numpy as np
 
+from ..types.errors import told
 from ..types.layout import Type
 from ..types.ops import operators
 from . import ir
@@ -36,7 +37,7 @@ def literal(value: object, type: Type, span: Span) -> ir.Const:
     if (type.is_integer or type.is_narrow) and isinstance(value, int) and not isinstance(value, bool):
         low, high = type.bounds
         if not low <= value <= high:
-            expected(span, f"a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`")
+            expected(span, f"a literal that fits {type} ({low} to {high}), found {told(value)}, e.g. `{type}(1)`")
         return ir.Const(value, Type.U32 if type.is_narrow else type, span)
     example = f"`{type}({True if type is Type.BOOL else 1})`"
     hint = "`int(x)` of it" if isinstance(value, np.integer) else example

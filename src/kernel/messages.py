@@ -96,7 +96,7 @@ _INSTEAD: dict[object, str] = {
     super: "Base.method(self)", attrs.astuple: "p.low", attrs.asdict: "p.low", typing.assert_never: "match order:",
 }  # fmt: skip
 _PACKAGE = __name__.partition(".")[0]
-_OF_HOSTS = tuple(f"{_PACKAGE}.{part}" for part in ("api.", "kernel.", "targets.", "types.dtypes"))
+_OF_HOSTS = tuple(f"{_PACKAGE}.{part}" for part in ("api.", "kernel.", "targets.", "types.dtypes", "types.scalars"))
 _LIBRARIES = frozenset({"attr", "attrs", "numpy"})  # besides Python's own
 
 

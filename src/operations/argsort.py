@@ -148,7 +148,7 @@ class SortPlaced(SortPairs):
 
         keys, first = given
         unsorted = 4  # the number of the indices before the sort
-        numbering = numbered(keys.size, U64 if first.dtype == INDEX else U32)
+        numbering = numbered(keys.size, U64 if first.dtype == INDEX else U32, limits=info.limits)
         sorting = super().works((keys, attrs.evolve(keys, dtype=first.dtype)), info)
         works = (
             single(numbering, {"first": Part(1, 1), "indices": Part(unsorted, keys.size)}),
@@ -174,5 +174,7 @@ class SortIndices(SortPairs):
         moved = [Output(keys.shape, x.dtype, (0,)) for x in given]  # numbers 3 and 4
         if indices.dtype == INDEX:
             return Works(sorting.within((0, 1, 3, 2), 4), (moved[0], *sorting.between))
-        widening = single(widened(keys.size), {"places": Part(4, keys.size), "wide": Part(2, keys.size)})
+        widening = single(
+            widened(keys.size, limits=info.limits), {"places": Part(4, keys.size), "wide": Part(2, keys.size)}
+        )
         return Works((*sorting.within((0, 1, 3, 4), 5), widening), (*moved, *sorting.between))

@@ -113,7 +113,7 @@ def taking(
     together = rows_together(length, largest, 1, info)
     source, indices, target = numbers
     parts = {"source": Part(source, length), "indices": Part(indices, taken), "target": Part(target, taken)}
-    return (Work(rows, together, lambda count: take_rows(itemsize, count, length, taken), parts),)
+    return (Work(rows, together, lambda count: take_rows(itemsize, count, length, taken, limits=info.limits), parts),)
 
 
 def _in_pieces(
@@ -132,4 +132,4 @@ def _in_pieces(
                     "indices": wanted.of(indices, row),
                     "target": wanted.of(target, row),
                 }
-                yield single(take_rows(itemsize, 1, piece.count, wanted.count, piece.first), parts)
+                yield single(take_rows(itemsize, 1, piece.count, wanted.count, piece.first, limits=info.limits), parts)

@@ -8,7 +8,7 @@ import attrs
 
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
-from ..types.errors import InvalidArgumentError
+from ..types.errors import InvalidArgumentError, told
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.scalars import U64
@@ -34,7 +34,7 @@ class TopK(AlongAxis):
         key_of("x", x, self.key, by_numbers=True)
         _, length = self.rows(x)
         if self.k > length:
-            raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {self.k}")
+            raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {told(self.k)}")
         return self.output(x, x.dtype, self.k), self.output(x, INDEX, self.k)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
@@ -83,7 +83,7 @@ class TopK(AlongAxis):
                 works.append(single(top_k(key, 1, piece.count, count, self.order, selection), parts))
         parts = {"data": Part(3, candidates), "values": Part(1, chosen), "indices": Part(5, chosen)}
         works.append(single(top_k(key, rows, of_row, self.k, self.order, last), parts))
-        placing = chosen_indices(rows, self.k, of_row, most, pieces[0].count)
+        placing = chosen_indices(rows, self.k, of_row, most, pieces[0].count, limits=limits)
         parts = {"candidates": Part(4, candidates), "chosen": Part(5, chosen), "indices": Part(2, chosen)}
         between = (candidates, x.dtype), (candidates, INDEX), (chosen, INDEX)
         return Works((*works, single(placing, parts)), tuple(Output((size,), dtype, (0,)) for size, dtype in between))
@@ -98,6 +98,6 @@ class TopK(AlongAxis):
             for piece in pieces_of(self.k, INDEX.itemsize, info):
                 whole = Strided(0, (1,), piece.count)
                 source, target = Part(3, piece.count, row * length + piece.first), piece.of(2, row)
-                copied = copy_strided(U64, (piece.count,), whole, whole)
+                copied = copy_strided(U64, (piece.count,), whole, whole, limits=info.limits)
                 works.append(single(copied, {"source": source, "target": target}))
         return Works((*works, *taking(x, rows, length, self.k, (0, 2, 1), info)), argsort.outputs(x))

@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex, TypeAlias, cast
 import attrs
 import numpy as np
 
-from .errors import InvalidArgumentError, UnsupportedTypeError
+from .errors import InvalidArgumentError, UnsupportedTypeError, told
 from .traced import Traced
 
 Validator: TypeAlias = Callable[[object, "attrs.Attribute[Any]", object], None]  # of an instance's field and its value
@@ -61,7 +61,7 @@ def within(least: int, most: int, kind: str = "an int") -> Validator:
         if type(value) is not int:
             raise UnsupportedTypeError(f"{name}: expected an int, found {value!r}")
         if not least <= value <= most or (kind is _POWER and value & (value - 1)):
-            raise InvalidArgumentError(f"{name}: expected {kind} from {least} to {most}, found {value}")
+            raise InvalidArgumentError(f"{name}: expected {kind} from {least} to {most}, found {told(value)}")
 
     return check
 
@@ -100,7 +100,9 @@ def checked_count(what: str, count: object, least: int) -> int:
             raise UnsupportedTypeError(f"{what}: expected an int, found {count!r}")
         count = found
     if count < least:
-        raise InvalidArgumentError(f"{what}: expected at least {least}, found {count}")
+        raise InvalidArgumentError(f"{what}: expected at least {least}, found {told(count)}")
+    if type(count) is int and count > LARGEST:
+        raise InvalidArgumentError(f"{what}: expected at most {LARGEST}, found {told(count)}")
     return count
 
 

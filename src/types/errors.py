@@ -70,6 +70,13 @@ class FileChangedError(GpusortError, OSError):
     somebody else meanwhile; the message says which."""
 
 
+def told(number: object) -> str:
+    """A number in a message: of an int with thousands of digits, which Python refuses to write, its bits."""
+    if isinstance(number, int) and number.bit_length() > 256:
+        return f"an int of {number.bit_length()} bits"
+    return str(number)
+
+
 def outside(index: int, array: str) -> str:
     """Which index is out of bounds; a U32 close to 2**32 is what a difference below zero has become."""
     below = f", which is {index - (1 << 32)} modulo 2**32," if index >> 31 == 1 else ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 
 import numpy as np
 
+from .errors import told
 from .layout import Type
 from .ops import can_cast
 from .traced import Traced
@@ -171,7 +172,7 @@ class _Whole(Scalar):
             except TypeError as error:  # of what rounds to an int, too, as a Decimal
                 raise TypeError(f"a {of} is made of an integer, not of {value!r}") from error
         if not of.low <= value <= of.high:
-            raise ValueError(f"{value} does not fit {of} ({of.low} to {of.high})")
+            raise ValueError(f"{told(value)} does not fit {of} ({of.low} to {of.high})")
         self._value = value if type(value) is int or isinstance(value, Traced) else int(value)
 
     def __int__(self) -> int:
@@ -342,7 +343,7 @@ class Float(Number[float]):
         try:
             return ctypes.c_float(value).value if self.type is Type.F32 else ctypes.c_double(value).value
         except OverflowError as error:  # an int beyond all floats
-            raise ValueError(f"{value} does not fit {self.type}") from error
+            raise ValueError(f"{told(value)} does not fit {self.type}") from error
         except TypeError as error:  # of a text, too, which `float` takes
             raise TypeError(f"a {self.type} is made of a number, not of {value!r}") from error
 

@@ -6,6 +6,7 @@ the GIL, and is one call into C: no signal handler runs in the middle of it.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import attrs
@@ -35,7 +36,12 @@ class Kernel:
 
     def __call__(self, *arguments: int | float) -> None:
         """Takes numbers, and of each array where it lies and how many elements it has."""
-        if self.function(*arguments):
+        try:
+            failed = self.function(*arguments)
+        except ctypes.ArgumentError as error:  # which hides what converting a number raised, near the limit
+            _, _, message = str(error).partition("RecursionError: ")
+            raise RecursionError(message) if message else error from None
+        if failed:
             raise MemoryError("no memory for a kernel's arrays")
 
     def on(self, *arguments: HostArray | int) -> Callable[..., None]:
