@@ -17,7 +17,7 @@ import pytest
 
 import gpusort
 from gpusort.api import files
-from gpusort.external import direct
+from gpusort.external import direct, journal
 from gpusort.external.maps import Mapping
 from gpusort.external.sort import Passes
 from tests.new_process import run_sort
@@ -366,6 +366,63 @@ def test_killed_and_gone_on_with(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert names(tmp_path) == ["x.npy"]
     assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x, kind="stable"))
+
+
+@pytest.mark.parametrize("memory", ["1G", None])
+@pytest.mark.parametrize("shape", [(COUNT,), (3, COUNT)])
+def test_killed_and_gone_on_with_where_it_fits_into_memory(
+    shape: tuple[int, ...], memory: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a kill for want of memory: there is more of it now, and part of the array is nowhere but in the runs."""
+    x = np.random.default_rng(8).random(shape)
+    np.save(tmp_path / "x.npy", x)
+    assert killed(tmp_path, 12 if len(shape) > 1 else 3).returncode == -signal.SIGKILL
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    assert not np.array_equal(np.sort(held), np.sort(x))
+    if memory is None:
+        monkeypatch.delenv("GPUSORT_MEMORY")
+    else:
+        monkeypatch.setenv("GPUSORT_MEMORY", memory)
+    with pytest.raises(gpusort.InvalidArgumentError, match="sort it with the same arguments first"):
+        gpusort.sort_inplace(held, descending=True)
+    gpusort.sort_inplace(held, stable=True)
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x))
+    assert names(tmp_path) == ["x.npy"]
+
+
+# Keeps what has reached the disk, and kills itself when a checksum of a piece of the result is in the journal.
+WITHOUT_POWER = """
+import os, shutil, signal
+import numpy as np
+import gpusort
+from gpusort.external import journal, maps
+journal._SECONDS = -1  # however quick a step is
+sync, write, pieces = maps.Mapping.sync, maps.InPlaceEndpoint.write, []
+def synced(self):
+    sync(self)
+    shutil.copyfile("x.npy", "on disk")
+def killed(self, *given):
+    write(self, *given)
+    pieces.append(given)
+    if len(pieces) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+maps.Mapping.sync, maps.InPlaceEndpoint.write = synced, killed
+gpusort.sort_inplace(np.load("x.npy", mmap_mode="r+"), stable=True)
+"""
+
+
+def test_after_a_loss_of_power_a_map_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checksums that are believed are of what has reached the disk: else the array were taken for one that somebody has
+    written to."""
+    x = sample("f8", COUNT, 8)
+    np.save(tmp_path / "x.npy", x)
+    assert run_sort(WITHOUT_POWER, cwd=tmp_path).returncode == -signal.SIGKILL
+    with (tmp_path / "x.npy").open("r+b") as file:
+        file.write((tmp_path / "on disk").read_bytes())
+    monkeypatch.setattr(journal, "_boot", lambda: "another")
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    gpusort.sort_inplace(held, stable=True)
+    assert_same_bits(np.asarray(held), np.sort(x, kind="stable"))
 
 
 def test_killed_and_written_to(tmp_path: Path) -> None:
