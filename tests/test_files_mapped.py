@@ -17,7 +17,7 @@ import pytest
 
 import gpusort
 from gpusort.api import files
-from gpusort.external import direct, journal
+from gpusort.external import direct, journal, maps
 from gpusort.external.maps import Mapping
 from gpusort.external.sort import Passes
 from tests.new_process import run_sort
@@ -308,8 +308,6 @@ def test_an_exception_leaves_all_elements(at: int, tmp_path: Path, monkeypatch: 
     x = sample("f8", COUNT, 7)
     held = mapped(tmp_path / "x.npy", x)
     kept: list[int] = []
-    from gpusort.external import maps
-
     write = maps.ArrayEndpoint.write
 
     def stop(self: maps.ArrayEndpoint, buffer: direct.Bytes, nbytes: int, offset: int) -> None:
@@ -475,8 +473,9 @@ def test_killed_and_its_runs_removed(tmp_path: Path) -> None:
     assert (tmp_path / "x.npy").read_bytes() == left
 
 
-def test_killed_before_anything_was_written(tmp_path: Path) -> None:
-    """Runs alone are of no use: the array has all that they have, and may have changed."""
+def test_killed_before_anything_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs alone are of no use: the array has all that they have, and may have changed. So the next call begins anew,
+    and leaves nothing if it is interrupted."""
     x = sample("i8", COUNT, 9)
     np.save(tmp_path / "x.npy", x)
     code = KILLED.replace(
@@ -486,6 +485,16 @@ def test_killed_before_anything_was_written(tmp_path: Path) -> None:
     held = np.load(tmp_path / "x.npy", mmap_mode="r+")
     held[:100] = 5
     expected = np.sort(np.asarray(held))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    assert names(tmp_path) == ["x.npy", "x.npy@128.sorting"]
+    with monkeypatch.context() as patched:
+        patched.setattr(maps.ArrayEndpoint, "read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            gpusort.sort_inplace(held)
+    assert names(tmp_path) == ["x.npy"]
     gpusort.sort_inplace(held)
     assert_same_bits(np.asarray(held), expected)
     assert names(tmp_path) == ["x.npy"]
