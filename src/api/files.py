@@ -255,12 +255,14 @@ class MappedCall:
 
     def _is_left(self, x: object, out: object, axis: int | None) -> bool:
         """Whether a sort in place of the array, or of a row, was killed that was too much for the memory then."""
-        array, mapping, made = _of_one_piece(x, axis), Mapping.of(x), Mapping.of(out)
-        if array is None or mapping is None or made is None or array.shape[-1] * array.itemsize <= LEAST:
+        array = None if out is None else _of_one_piece(x, axis)
+        if array is None or array.shape[-1] * array.itemsize <= LEAST:
             return False
-        where = self._where()
-        found = map(Mapping.of, array.reshape(-1, array.shape[-1]))
-        return mapping.is_at(made) and any(row is not None and scratch_of(row, where).is_left for row in found)
+        mapping, made = Mapping.of(x), Mapping.of(out)
+        if mapping is None or made is None or not mapping.is_at(made):
+            return False
+        where, rows = self._where(), array.reshape(-1, array.shape[-1])
+        return any(row is not None and scratch_of(row, where).is_left for row in map(Mapping.of, rows))
 
     def _into(self, x: HostArray, out: HostArray, memory: int) -> None:
         """Sorts batches of rows that fit into memory, or single rows by the external sort."""
