@@ -317,6 +317,7 @@ def test_an_exception_leaves_all_elements(at: int, tmp_path: Path, monkeypatch: 
         write(self, buffer, nbytes, offset)
 
     monkeypatch.setattr(maps.ArrayEndpoint, "write", stop)
+    monkeypatch.setattr(maps, "_PIECE", 100_001)  # put back in some pieces, of whole elements
     with pytest.raises(KeyboardInterrupt):
         gpusort.sort_inplace(held, stable=True)
     assert names(tmp_path) == ["x.npy"]
@@ -325,6 +326,28 @@ def test_an_exception_leaves_all_elements(at: int, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(maps.ArrayEndpoint, "write", write)
     gpusort.sort_inplace(held)
     assert_same_bits(np.asarray(held), gpusort.sort(x))
+
+
+def test_an_exception_while_runs_are_made_leaves_the_array_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is copied back from runs that are not all there."""
+    x = sample("f8", COUNT, 7)
+    held = mapped(tmp_path / "x.npy", x)
+    begun: list[int] = []
+    read = maps.ArrayEndpoint.read
+
+    def stop(self: maps.ArrayEndpoint, buffer: direct.Bytes, start: int, stop: int) -> direct.Bytes:
+        if len(begun) == 5:
+            raise KeyboardInterrupt
+        begun.append(start)
+        return read(self, buffer, start, stop)
+
+    monkeypatch.setattr(maps.ArrayEndpoint, "read", stop)
+    with pytest.raises(KeyboardInterrupt):
+        gpusort.sort_inplace(held)
+    assert names(tmp_path) == ["x.npy"]
+    assert_same_bits(np.asarray(held), x)
 
 
 # Kills itself as a piece of the result is written, when half of it is there.
