@@ -55,6 +55,7 @@ class _Abandoned:
 
 
 _compiler = SimpleNamespace(**{_LOCK: RLock()})  # gpusort's own lock, in an attribute of the same name as llvmlite's
+_lost: list[object] = []  # what holds an abandoned lock
 _taken: dict[int, list[threading.RLock]] = {}  # locks held for a fork, by the forking thread, from its beginning on
 
 
@@ -63,6 +64,12 @@ def compiling() -> AbstractContextManager[object]:
     lock itself as context manager: a signal handler cannot run between its acquisition and the block."""
     _let_forks_pass()
     return _lock_of(_compiler)
+
+
+def require_compiler() -> None:
+    """Raises TargetUnavailableError in a child that cannot compile."""
+    if _lost:
+        _Abandoned().acquire()
 
 
 def _let_forks_pass() -> None:
@@ -133,6 +140,7 @@ def _after_in_child() -> None:
             _lock_of(holder).release()
         else:
             setattr(holder, _LOCK, _Abandoned())
+            _lost.append(holder)
             is_lost = True
     _after()
     _taken.clear()

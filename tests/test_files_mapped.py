@@ -17,7 +17,7 @@ import pytest
 
 import gpusort
 from gpusort.api import files
-from gpusort.external import direct
+from gpusort.external import direct, journal, maps
 from gpusort.external.maps import Mapping
 from gpusort.external.sort import Passes
 from tests.new_process import run_sort
@@ -308,8 +308,6 @@ def test_an_exception_leaves_all_elements(at: int, tmp_path: Path, monkeypatch: 
     x = sample("f8", COUNT, 7)
     held = mapped(tmp_path / "x.npy", x)
     kept: list[int] = []
-    from gpusort.external import maps
-
     write = maps.ArrayEndpoint.write
 
     def stop(self: maps.ArrayEndpoint, buffer: direct.Bytes, nbytes: int, offset: int) -> None:
@@ -319,6 +317,7 @@ def test_an_exception_leaves_all_elements(at: int, tmp_path: Path, monkeypatch: 
         write(self, buffer, nbytes, offset)
 
     monkeypatch.setattr(maps.ArrayEndpoint, "write", stop)
+    monkeypatch.setattr(maps, "_PIECE", 100_001)  # put back in some pieces, of whole elements
     with pytest.raises(KeyboardInterrupt):
         gpusort.sort_inplace(held, stable=True)
     assert names(tmp_path) == ["x.npy"]
@@ -327,6 +326,28 @@ def test_an_exception_leaves_all_elements(at: int, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(maps.ArrayEndpoint, "write", write)
     gpusort.sort_inplace(held)
     assert_same_bits(np.asarray(held), gpusort.sort(x))
+
+
+def test_an_exception_while_runs_are_made_leaves_the_array_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is copied back from runs that are not all there."""
+    x = sample("f8", COUNT, 7)
+    held = mapped(tmp_path / "x.npy", x)
+    begun: list[int] = []
+    read = maps.ArrayEndpoint.read
+
+    def stop(self: maps.ArrayEndpoint, buffer: direct.Bytes, start: int, stop: int) -> direct.Bytes:
+        if len(begun) == 5:
+            raise KeyboardInterrupt
+        begun.append(start)
+        return read(self, buffer, start, stop)
+
+    monkeypatch.setattr(maps.ArrayEndpoint, "read", stop)
+    with pytest.raises(KeyboardInterrupt):
+        gpusort.sort_inplace(held)
+    assert names(tmp_path) == ["x.npy"]
+    assert_same_bits(np.asarray(held), x)
 
 
 # Kills itself as a piece of the result is written, when half of it is there.
@@ -366,6 +387,63 @@ def test_killed_and_gone_on_with(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert names(tmp_path) == ["x.npy"]
     assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x, kind="stable"))
+
+
+@pytest.mark.parametrize("memory", ["1G", None])
+@pytest.mark.parametrize("shape", [(COUNT,), (3, COUNT)])
+def test_killed_and_gone_on_with_where_it_fits_into_memory(
+    shape: tuple[int, ...], memory: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a kill for want of memory: there is more of it now, and part of the array is nowhere but in the runs."""
+    x = np.random.default_rng(8).random(shape)
+    np.save(tmp_path / "x.npy", x)
+    assert killed(tmp_path, 12 if len(shape) > 1 else 3).returncode == -signal.SIGKILL
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    assert not np.array_equal(np.sort(held), np.sort(x))
+    if memory is None:
+        monkeypatch.delenv("GPUSORT_MEMORY")
+    else:
+        monkeypatch.setenv("GPUSORT_MEMORY", memory)
+    with pytest.raises(gpusort.InvalidArgumentError, match="sort it with the same arguments first"):
+        gpusort.sort_inplace(held, descending=True)
+    gpusort.sort_inplace(held, stable=True)
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x))
+    assert names(tmp_path) == ["x.npy"]
+
+
+# Keeps what has reached the disk, and kills itself when a checksum of a piece of the result is in the journal.
+WITHOUT_POWER = """
+import os, shutil, signal
+import numpy as np
+import gpusort
+from gpusort.external import journal, maps
+journal._SECONDS = -1  # however quick a step is
+sync, write, pieces = maps.Mapping.sync, maps.InPlaceEndpoint.write, []
+def synced(self):
+    sync(self)
+    shutil.copyfile("x.npy", "on disk")
+def killed(self, *given):
+    write(self, *given)
+    pieces.append(given)
+    if len(pieces) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+maps.Mapping.sync, maps.InPlaceEndpoint.write = synced, killed
+gpusort.sort_inplace(np.load("x.npy", mmap_mode="r+"), stable=True)
+"""
+
+
+def test_after_a_loss_of_power_a_map_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checksums that are believed are of what has reached the disk: else the array were taken for one that somebody has
+    written to."""
+    x = sample("f8", COUNT, 8)
+    np.save(tmp_path / "x.npy", x)
+    assert run_sort(WITHOUT_POWER, cwd=tmp_path).returncode == -signal.SIGKILL
+    with (tmp_path / "x.npy").open("r+b") as file:
+        file.write((tmp_path / "on disk").read_bytes())
+    monkeypatch.setattr(journal, "_boot", lambda: "another")
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    gpusort.sort_inplace(held, stable=True)
+    assert_same_bits(np.asarray(held), np.sort(x, kind="stable"))
 
 
 def test_killed_and_written_to(tmp_path: Path) -> None:
@@ -418,8 +496,9 @@ def test_killed_and_its_runs_removed(tmp_path: Path) -> None:
     assert (tmp_path / "x.npy").read_bytes() == left
 
 
-def test_killed_before_anything_was_written(tmp_path: Path) -> None:
-    """Runs alone are of no use: the array has all that they have, and may have changed."""
+def test_killed_before_anything_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs alone are of no use: the array has all that they have, and may have changed. So the next call begins anew,
+    and leaves nothing if it is interrupted."""
     x = sample("i8", COUNT, 9)
     np.save(tmp_path / "x.npy", x)
     code = KILLED.replace(
@@ -429,6 +508,16 @@ def test_killed_before_anything_was_written(tmp_path: Path) -> None:
     held = np.load(tmp_path / "x.npy", mmap_mode="r+")
     held[:100] = 5
     expected = np.sort(np.asarray(held))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    assert names(tmp_path) == ["x.npy", "x.npy@128.sorting"]
+    with monkeypatch.context() as patched:
+        patched.setattr(maps.ArrayEndpoint, "read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            gpusort.sort_inplace(held)
+    assert names(tmp_path) == ["x.npy"]
     gpusort.sort_inplace(held)
     assert_same_bits(np.asarray(held), expected)
     assert names(tmp_path) == ["x.npy"]

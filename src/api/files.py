@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..external.formats import Format, layout_of, require_known
-from ..external.maps import Mapping, MapSort
-from ..external.plans import bytes_of
+from ..external.maps import Mapping, MapSort, scratch_of
+from ..external.plans import LEAST, bytes_of
 from ..external.progress import Progress
 from ..external.scratch import Scratch
 from ..external.sort import sort_elements
@@ -224,11 +224,13 @@ class MappedCall:
         taken."""
         if not _HAS_POSIX:
             return None  # the system pages
-        said = word("GPUSORT_MEMORY")
-        if not said and cast(HostArray, x if x.__class__ is np.memmap else out).nbytes <= _NOT_ASKED:
+        said, is_left = word("GPUSORT_MEMORY"), self._is_left(x, out, axis)
+        if not said and not is_left and cast(HostArray, x if x.__class__ is np.memmap else out).nbytes <= _NOT_ASKED:
             return None  # one of them is mapped
         memory = bytes_of(said or "auto", "GPUSORT_MEMORY")
         array, mapping = _of_one_piece(x, axis), Mapping.of(x)
+        if array is not None and is_left:  # some elements are in its runs alone, however much memory there is now
+            memory = min(memory, array.shape[-1] * array.itemsize - 1)
         if array is None or array.nbytes <= memory:
             return None
         key_for(array.dtype, "x")
@@ -251,6 +253,17 @@ class MappedCall:
         self._into(place if is_in_place else array, place, memory)  # also where the file is mapped twice
         return out
 
+    def _is_left(self, x: object, out: object, axis: int | None) -> bool:
+        """Whether a sort in place of the array, or of a row, was killed that was too much for the memory then."""
+        array = None if out is None else _of_one_piece(x, axis)
+        if array is None or array.shape[-1] * array.itemsize <= LEAST:
+            return False
+        mapping, made = Mapping.of(x), Mapping.of(out)
+        if mapping is None or made is None or not mapping.is_at(made):
+            return False
+        where, rows = self._where(), array.reshape(-1, array.shape[-1])
+        return any(row is not None and scratch_of(row, where).is_left for row in map(Mapping.of, rows))
+
     def _into(self, x: HostArray, out: HostArray, memory: int) -> None:
         """Sorts batches of rows that fit into memory, or single rows by the external sort."""
         if (mapped := Mapping.of(out)) is not None:
@@ -270,10 +283,13 @@ class MappedCall:
                 work.into(row, result)
 
     def _sort(self, x: HostArray, memory: int) -> MapSort:
-        said = word("GPUSORT_SCRATCH")
-        where = _folder("GPUSORT_SCRATCH", os.path.expanduser(said) if said else None)
         engine = OwnEngine.for_files(self.target, memory, "target")
-        return MapSort(SortElements(x.dtype, self.order, self.stable, engine), memory, where)
+        return MapSort(SortElements(x.dtype, self.order, self.stable, engine), memory, self._where())
+
+    @staticmethod
+    def _where() -> Path | None:
+        said = word("GPUSORT_SCRATCH")
+        return _folder("GPUSORT_SCRATCH", os.path.expanduser(said) if said else None)
 
 
 def _of_one_piece(x: object, axis: int | None) -> HostArray | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
@@ -136,7 +136,7 @@ class InPlaceEndpoint(ArrayEndpoint):
 
     def read(self, buffer: Bytes, start: int, stop: int) -> Bytes:
         found = super().read(buffer, start, stop)
-        self._note(start, stop, _checksum(found))
+        self._note(start, stop, _checksum(found), lambda: None)
         return found
 
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
@@ -144,7 +144,7 @@ class InPlaceEndpoint(ArrayEndpoint):
             self._begun = min(self._bytes.size, max(offset + nbytes, self._begun + _AHEAD))
             self._journal.mark(f"begun {self._begun}", self.sync, now=True)
         super().write(buffer, nbytes, offset)
-        self._note(offset, offset + nbytes, _checksum(buffer[:nbytes]))
+        self._note(offset, offset + nbytes, _checksum(buffer[:nbytes]), self.sync)
 
     def is_unchanged(self) -> bool:
         """Whether the array has the journalled checksums. A part that was being overwritten has none."""
@@ -159,8 +159,8 @@ class InPlaceEndpoint(ArrayEndpoint):
                     pass
         return all(total == _checksum(self._bytes[start:stop]) for (start, stop), total in sums.items())
 
-    def _note(self, start: int, stop: int, total: int) -> None:
-        self._journal.mark(f"holds {start} {stop} {total}", lambda: None)
+    def _note(self, start: int, stop: int, total: int, sync: Callable[[], object]) -> None:
+        self._journal.mark(f"holds {start} {stop} {total}", sync)
 
 
 @attrs.frozen(eq=False)
@@ -222,8 +222,7 @@ class MapSort:
                 f"x: {mapping.path}, which it maps, was removed, and the work of a sort in place is kept for a file of "
                 "that name: use sort(x), which makes a sorted copy"
             )
-        name = mapping.path.with_name(f"{mapping.path.name}@{mapping.position}")
-        scratch = Scratch(name, self.where, keep=True)
+        scratch = scratch_of(mapping, self.where)
         with raising_disk_full(x.nbytes, self.folder(mapping.path)), scratch, scratch:
             scratch.lock()
             runs_file, journal = scratch.folder / "runs", scratch.journal
@@ -278,6 +277,11 @@ class MapSort:
                 x[start // spilled.itemsize :][: held.size] = held
             mapping.sync()
         journal.done.clear()
+
+
+def scratch_of(mapping: Mapping, where: Path | None) -> Scratch:
+    """Of a sort in place."""
+    return Scratch(mapping.path.with_name(f"{mapping.path.name}@{mapping.position}"), where, keep=True)
 
 
 def _is_same_file(path: Path, other: Path) -> bool:

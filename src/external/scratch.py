@@ -46,6 +46,11 @@ class Scratch(AbstractContextManager["Scratch"]):
         return self.target.with_name(f"{self.target.name}{PART}")
 
     @property
+    def is_left(self) -> bool:
+        """Whether a sort was killed that had it, or is under way."""
+        return (self.folder / _JOURNAL).is_file()
+
+    @property
     def journal(self) -> Journal:
         assert self._journal is not None  # it is locked
         return self._journal

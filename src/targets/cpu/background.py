@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TypeAlias
 
-from ...forks import compiling
+from ...forks import compiling, require_compiler
 from ...types import real_threads
 from ...types.import_lock import release_import_lock
 from ..uninterrupted import import_uninterrupted
@@ -103,8 +103,9 @@ class Background:
             time.sleep(_PAUSE)
 
     def _has_compiler(self, job: Job) -> bool:
-        """Whether the caller can compile what a job loads. It may not, as where memory is scarce."""
+        """Whether the caller can compile what a job loads. It may not, as where memory is scarce, or after a fork."""
         try:
+            require_compiler()
             import_uninterrupted(_COMPILER)
             return True
         except Exception as failure:
