@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..external.formats import Format, layout_of, require_known
-from ..external.maps import Mapping, MapSort, scratch_of
+from ..external.maps import Mapping, MapSort, may_be_left, scratch_of
 from ..external.plans import LEAST, bytes_of
 from ..external.progress import Progress
 from ..external.scratch import Scratch
@@ -262,7 +262,9 @@ class MappedCall:
         if mapping is None or made is None or not mapping.is_at(made):
             return False
         where, rows = self._where(), array.reshape(-1, array.shape[-1])
-        return any(row is not None and scratch_of(row, where).is_left for row in map(Mapping.of, rows))
+        return may_be_left(mapping, where) and any(
+            row is not None and scratch_of(row, where).is_left for row in map(Mapping.of, rows)
+        )
 
     def _into(self, x: HostArray, out: HostArray, memory: int) -> None:
         """Sorts batches of rows that fit into memory, or single rows by the external sort."""

@@ -284,6 +284,13 @@ def scratch_of(mapping: Mapping, where: Path | None) -> Scratch:
     return Scratch(mapping.path.with_name(f"{mapping.path.name}@{mapping.position}"), where, keep=True)
 
 
+def may_be_left(mapping: Mapping, where: Path | None) -> bool:
+    """Whether there is a scratch folder of any part of the file: to ask for each of many rows would take long."""
+    with suppress(FileNotFoundError):
+        return any(name.startswith(f"{mapping.path.name}@") for name in os.listdir(where or mapping.path.parent))
+    return False
+
+
 def _is_same_file(path: Path, other: Path) -> bool:
     with suppress(FileNotFoundError):  # of one that was removed since
         return path.samefile(other)
