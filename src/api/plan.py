@@ -112,6 +112,15 @@ def require_writable(kind: Kind, name: str, array: Any, spec: Spec) -> None:
         )
 
 
+def view_to_write(kind: Kind, out: Any) -> Any:
+    """What plans write to in place of `out`. Raises InvalidArgumentError if it may not be written, and what it is seen
+    as does not tell."""
+    place = kind.view(out, "out")
+    if not kind.tells_by_view and kind.is_read_only(out):
+        require_writable(kind, "out", out, kind.spec("out", out))
+    return place
+
+
 def require_same_device(device: Device[Any], names: Sequence[str], arrays: Arrays) -> None:
     """Raises InvalidArgumentError for an array on another device than the first."""
     where = device.device(arrays[0])
