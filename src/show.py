@@ -20,7 +20,9 @@ from .algos.radix_serial import SerialRadix
 from .algos.radix_sorts import numbered, widened
 from .algos.sorts import Bitonic
 from .algos.words import write_elements, write_words
+from .export.request import named
 from .kernel.ir import Space
+from .kernel.kernel import Kernel
 from .kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from .kernel.specialise import specialise
 from .machine import Capability, Limits, TargetInfo
@@ -115,6 +117,17 @@ def text_of(kernel: str, key: str, form: str) -> str:
     if kernel not in launches:
         raise InvalidArgumentError(f"KERNEL: {kernel!r} is not made for {key}; there are {', '.join(launches)}")
     return FORMS[form](specialise(launches[kernel]))
+
+
+def own_text(name: str, form: str) -> str:
+    """The code of each kernel of a caller's schedule, which "module:attribute" is, or makes of a length."""
+    (found,) = named("KERNEL", (name,)).values()
+    made = found(_LENGTH) if callable(found) and not isinstance(found, Kernel) else found
+    if not isinstance(made, Schedule):
+        raise InvalidArgumentError(
+            f"KERNEL: expected a Schedule, or a function of a length that makes one, for {name!r}, found {made!r}"
+        )
+    return "\n".join(dict.fromkeys(FORMS[form](specialise(launch)) for launch in made.launches))
 
 
 _MOST_BYTES = 1 << 40
