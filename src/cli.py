@@ -260,11 +260,11 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from .api.plan import cost_of
-    from .show import launches_of, schedules_of
+    from .show import launches_of, schedules_of, temporary_bytes, works_of
 
-    schedules, terminal = schedules_of(options), Terminal()
+    works, terminal = works_of(options), Terminal()
+    schedules = schedules_of(works)
     for line in launches_of(schedules):
         terminal.line(line)
-    terminal.line(f"temporary: {cost_of(schedules).temporary_bytes:,} bytes")
+    terminal.line(f"temporary: {temporary_bytes(works, schedules):,} bytes")
     return 0

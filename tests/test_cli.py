@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpusort import cli, demo
+from gpusort import cli, demo, plan, sort_by_key
 from gpusort.__main__ import main
 from gpusort.api import sorting
 from gpusort.external.progress import Progress
@@ -224,6 +224,13 @@ def test_every_kernel_of_the_algorithms_is_listed() -> None:
 def test_as_much_of_a_name_as_is_unique_will_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["show", "reduce_"]) == 0
     assert capsys.readouterr().out.startswith("kernel reduce_columns")
+
+
+def test_a_plan_counts_what_lies_between_launches(capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.zeros(1000, np.uint32)
+    assert cli.main(["plan", "sort_by_key", "--key", "u32", "--shape", "1000", "--on", "cpu"]) == 0
+    found = plan(sort_by_key, x, x, target="simulator").cost.temporary_bytes
+    assert capsys.readouterr().out.splitlines()[-1] == f"temporary: {found:,} bytes" == "temporary: 16,000 bytes"
 
 
 # -- files ------------------------------------------------------------------------------------------------
