@@ -117,9 +117,9 @@ def command_parser() -> argparse.ArgumentParser:
     tune.add_argument("--forget", action="store_true", help="go back to the built-in choices")
     show = command("show", _show, "print the code that a target generates for a kernel")
     # Names are checked when they are used: the list of kernels takes time to make.
-    text = "such as bitonic_step, or a unique prefix; without it, all are listed"
+    text = "such as bitonic_step, or a unique prefix; module:attribute of your own schedule; without it, all are listed"
     show.add_argument("kernel", metavar="KERNEL", nargs="?", help=text)
-    show.add_argument("--key", default="f32", help="the dtype, such as u32 or f64 (default: %(default)s)")
+    show.add_argument("--key", help="the dtype, such as u32 or f64 (default: f32)")
     show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
     plan = command("plan", _plan, "print which kernels a call launches, on machines that need not be here")
     plan.add_argument("function", metavar="FUNCTION", help="such as sort, argsort, top_k, sum, cumsum, merge")
@@ -156,13 +156,18 @@ def _int(text: str) -> int:
     return int(text)
 
 
+def _find_own_modules() -> None:
+    """Imports the user's modules from the current folder, as `python -m` can."""
+    sys.path.insert(0, "")
+
+
 def _export(options: argparse.Namespace) -> int:
     from .export.exporting import export
 
     def parts(text: str) -> list[str]:
         return [part for part in text.split(",") if part]
 
-    sys.path.insert(0, "")  # to import the user's modules from the current folder, as `python -m` can
+    _find_own_modules()
 
     def numbers(option: str, text: str, example: str) -> list[int]:
         found = numbers_in(parts(text))
@@ -231,9 +236,16 @@ def _particulars(info: TargetInfo) -> list[tuple[str, str]]:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from .show import kernel_names, text_of
+    from .show import kernel_names, own_text, text_of
 
-    kernel, key, terminal, names = options.kernel, options.key, Terminal(), kernel_names()
+    kernel, key, terminal = options.kernel, options.key, Terminal()
+    if kernel is not None and ":" in kernel:
+        if key is not None:
+            raise InvalidArgumentError(f"--key: expected none for a schedule of your own, found {key!r}")
+        _find_own_modules()
+        terminal.line(own_text(kernel, options.target).rstrip("\n"))
+        return 0
+    names = kernel_names()
     if kernel is None:
         for name in names:
             terminal.line(name)
@@ -243,16 +255,16 @@ def _show(options: argparse.Namespace) -> int:
         if fitting:
             raise InvalidArgumentError(f"KERNEL: {kernel!r} may be {', '.join(fitting)}")
         raise InvalidArgumentError(f"KERNEL: there is no kernel {kernel!r}; `gpusort show` lists them")
-    terminal.line(text_of(fitting[0], key, options.target).rstrip("\n"))
+    terminal.line(text_of(fitting[0], key or "f32", options.target).rstrip("\n"))
     return 0
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from .api.plan import cost_of
-    from .show import launches_of, schedules_of
+    from .show import launches_of, schedules_of, temporary_bytes, works_of
 
-    schedules, terminal = schedules_of(options), Terminal()
+    works, terminal = works_of(options), Terminal()
+    schedules = schedules_of(works)
     for line in launches_of(schedules):
         terminal.line(line)
-    terminal.line(f"temporary: {cost_of(schedules).temporary_bytes:,} bytes")
+    terminal.line(f"temporary: {temporary_bytes(works, schedules):,} bytes")
     return 0

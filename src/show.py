@@ -20,12 +20,15 @@ from .algos.radix_serial import SerialRadix
 from .algos.radix_sorts import numbered, widened
 from .algos.sorts import Bitonic
 from .algos.words import write_elements, write_words
+from .api.plan import most_scratch
+from .export.request import named
 from .kernel.ir import Space
+from .kernel.kernel import Kernel
 from .kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from .kernel.specialise import specialise
 from .machine import Capability, Limits, TargetInfo
 from .operations.argsort import Argsort, SortPairs
-from .operations.base import Operation
+from .operations.base import Operation, Works
 from .operations.merge import Merge, MergeByKey
 from .operations.reduce import Reduce, Reducer
 from .operations.scan import Cumsum
@@ -68,7 +71,7 @@ def _of_calls(dtype: np.dtype[np.generic]) -> Iterator[Launch]:
         settings = [{"axis": axis, "k": k, "stable": k == 8} for k in (8, 100, 5000)]
         for operation in dict.fromkeys(_operation(call, said) for call, said in product(CALLS, settings)):
             with suppress(GpusortError):  # of sums of dates, of more elements than there are
-                for schedule in _schedules(operation, shape, dtype, info):
+                for schedule in schedules_of(_works(operation, shape, dtype, info)):
                     yield from schedule.launches
 
 
@@ -118,6 +121,17 @@ def text_of(kernel: str, key: str, form: str) -> str:
     return FORMS[form](specialise(launches[kernel]))
 
 
+def own_text(name: str, form: str) -> str:
+    """The code of each kernel of a caller's schedule, which "module:attribute" is, or makes of a length."""
+    (found,) = named("KERNEL", (name,)).values()
+    made = found(_LENGTH) if callable(found) and not isinstance(found, Kernel) else found
+    if not isinstance(made, Schedule):
+        raise InvalidArgumentError(
+            f"KERNEL: expected a Schedule, or a function of a length that makes one, for {name!r}, found {made!r}"
+        )
+    return "\n".join(dict.fromkeys(FORMS[form](specialise(launch)) for launch in made.launches))
+
+
 _MOST_BYTES = 1 << 40
 _KERNELS = frozenset(Capability) - {Capability.HOST_SORT}
 MACHINES = {
@@ -144,7 +158,7 @@ def _operation(call: str, settings: Mapping[str, object]) -> Operation:
     return make(**{name: settings[name] for name in takes if name in settings})
 
 
-def schedules_of(options: argparse.Namespace) -> list[Schedule]:
+def works_of(options: argparse.Namespace) -> Works:
     """What the machine that the command's options name runs for the call that they name, on arrays of one shape and
     dtype: once more for the rows that do not go together. Raises InvalidArgumentError for one that says nothing."""
     call, info, lengths = options.function, MACHINES.get(options.on), numbers_in(options.shape.split(","))
@@ -162,16 +176,23 @@ def schedules_of(options: argparse.Namespace) -> list[Schedule]:
         require_taken(f"--{name}", value, [one for one, (_, takes) in CALLS.items() if name in takes], (call,))
     if not -len(lengths) <= settings.get("axis", 0) < len(lengths):
         raise InvalidArgumentError(f"--axis: expected one of {len(lengths)} axes, found {options.axis}")
-    return _schedules(_operation(call, settings), tuple(lengths), dtype, info)
+    return _works(_operation(call, settings), tuple(lengths), dtype, info)
 
 
-def _schedules(
-    operation: Operation, shape: tuple[int, ...], dtype: np.dtype[np.generic], info: TargetInfo
-) -> list[Schedule]:
+def _works(operation: Operation, shape: tuple[int, ...], dtype: np.dtype[np.generic], info: TargetInfo) -> Works:
     where = {"cuda": Memory.CUDA, "wgsl": Memory.WEBGPU}.get(info.name, Memory.HOST)
     given = (Spec(shape, dtype, where),) * len(operation.names)
     operation.outputs(*given)
-    return [work.schedule(count) for work in operation.works(given, info) for _, count in work.batches]
+    return operation.works(given, info)
+
+
+def schedules_of(works: Works) -> list[Schedule]:
+    return [work.schedule(count) for work in works for _, count in work.batches]
+
+
+def temporary_bytes(works: Works, schedules: Sequence[Schedule]) -> int:
+    """What lies between works, and the most scratch that one of their schedules takes."""
+    return most_scratch(schedules) + sum(prod(one.shape) * one.dtype.itemsize for one in works.between)
 
 
 def launches_of(schedules: Sequence[Schedule]) -> list[str]:

@@ -50,6 +50,17 @@ def calls_itself(cx, data: Storage[U32], p: Params):
 
 
 @kernel
+def shifts_by_a_wide_number(cx, data: Storage[U32], p: Params):
+    wide = U64(p.n)
+    data[0] = U32(wide << wide)  # <-
+
+
+@kernel
+def inverts_a_float(cx, data: Storage[U32], p: Params):
+    data[0] = bitcast(U32, ~F32(p.n))  # <-
+
+
+@kernel
 def mixes_types(cx, data: Storage[U32], p: Params):
     data[0] = p.n + U64(1)  # <-
 

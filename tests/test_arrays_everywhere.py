@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+import attrs
 import numpy as np
 import pytest
 
 import gpusort
+from gpusort.arrays import registry
+from gpusort.arrays.host import NUMPY
+from gpusort.arrays.kinds import Viewed
+from gpusort.types.specs import HostArray
 from tests.reference import sample
 
 FUNCTIONS = ("sort", "argsort", "cumsum", "sum", "max", "argmax", "any")
@@ -136,3 +141,64 @@ def test_a_lazy_frame_is_told_to_be_collected() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"found a LazyFrame of polars: of x = x\.collect\(\)"):
         call["sort"](polars.LazyFrame({"a": [3, 1, 2]}))
+
+
+@attrs.define(eq=False)
+class Movable:
+    """An array of a library whose arrays may have other memory later, as torch's."""
+
+    values: HostArray
+
+
+class MovableKind(Viewed[Movable, HostArray]):
+    is_host, base = True, NUMPY
+
+    def view(self, array: Movable, name: str = "x") -> HostArray:
+        return array.values
+
+    def given_back(self, values: HostArray, like: Movable) -> object:
+        return Movable(values)
+
+
+@pytest.mark.parametrize("has_out", [True, False])
+def test_a_prepared_call_writes_to_where_its_results_lie_now(
+    monkeypatch: pytest.MonkeyPatch, target: str, has_out: bool
+) -> None:
+    monkeypatch.setitem(registry.KNOWN, Movable, MovableKind())
+    x = np.random.default_rng(0).standard_normal(10).astype(np.float32)
+    out = Movable(np.zeros_like(x)) if has_out else None
+    planned = gpusort.plan(call["sort"], Movable(x), out=out, target=target)
+    result = planned(Movable(x))
+    old = result.values
+    old[:], result.values = 0, np.zeros_like(x)
+    assert planned(Movable(x)) is result
+    np.testing.assert_array_equal(result.values, np.sort(x))
+    assert not old.any()
+    for wrong in (np.zeros(9, np.float32), np.zeros(10, np.int32)):
+        result.values = wrong
+        with pytest.raises(
+            gpusort.InvalidArgumentError, match=r"^out: expected shape \(10,\) and dtype float32, found"
+        ):
+            planned(Movable(x))
+    result.values = np.zeros_like(x)
+    result.values.flags.writeable = False
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^out: expected an array that can be written"):
+        planned(Movable(x))
+
+
+def test_a_prepared_call_knows_a_tensor_whose_memory_has_moved() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    x = torch.rand(10)
+    for move in (
+        lambda out: out.share_memory_(),  # which frees what it had
+        lambda out: setattr(out, "data", torch.zeros(10)),
+        lambda out: out.set_(torch.zeros(10)),
+    ):
+        out = torch.zeros(10)
+        planned = gpusort.plan(call["sort"], x, out=out)
+        move(out)
+        assert planned(x) is out
+        assert torch.equal(out, x.sort()[0])
+        out.requires_grad_()
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"^out: expected .* found one that requires grad"):
+            planned(x)

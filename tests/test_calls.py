@@ -187,6 +187,15 @@ def test_a_prepared_call_writes_where_it_was_told() -> None:
     assert cost.bytes_moved >= x.nbytes
 
 
+def test_the_cost_of_a_prepared_call_has_the_arrays_between_its_launches() -> None:
+    x = sample("f4", 60, seed=8).reshape(6, 10)
+    for axis, turned in ((1, 0), (0, x.nbytes)):
+        assert gpusort.plan(gpusort.sort, x, axis=axis, target="simulator").cost.temporary_bytes == turned
+    rows, columns = (gpusort.plan(gpusort.argsort, x, axis=axis, target="simulator").cost for axis in (1, 0))
+    assert rows.temporary_bytes is not None
+    assert columns.temporary_bytes == rows.temporary_bytes + x.nbytes + x.size * 8  # the array, and its indices
+
+
 def test_any_function_can_be_planned(target: str) -> None:
     x = sample("u4", 50, seed=9)
     assert gpusort.plan(gpusort.max, x, target=target)(x) == x.max()

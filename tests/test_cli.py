@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpusort import cli, demo
+from gpusort import cli, demo, plan, sort_by_key
 from gpusort.__main__ import main
 from gpusort.api import sorting
 from gpusort.external.progress import Progress
@@ -156,6 +156,37 @@ def test_a_kernel_is_shown_in_every_form(form: str, capsys: pytest.CaptureFixtur
     assert SIGNS[form] in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("form", SIGNS)
+def test_kernels_of_ones_own_are_shown(
+    form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if form == "ptx":
+        pytest.importorskip("cuda.bindings", reason="PTX is compiled by NVVM")
+    (tmp_path / "shown_kernels.py").write_text(
+        "from gpusort.kernel.language import *\n\n\n"
+        "@kernel\ndef first(cx: Invocation, data: Storage[U32]) -> None:\n    data[cx.global_id] = U32(1)\n\n\n"
+        "@kernel\ndef second(cx: Invocation, data: Storage[U32]) -> None:\n    data[cx.global_id] = U32(2)\n\n\n"
+        "def three(n: int) -> Schedule:\n"
+        "    data, grid = Buffer('data', U32, n, Role.INOUT), Grid(n // 256, 256)\n"
+        "    return Schedule((data,), tuple(one.launch(grid, data) for one in (first, second, first)))\n\n\n"
+        "made = three(512)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    shown: list[str] = []
+    for name in ("three", "made"):
+        assert cli.main(["show", f"shown_kernels:{name}", "--target", form]) == 0
+        shown.append(capsys.readouterr().out)
+    sign = SIGNS[form].partition(" bitonic")[0]
+    assert [len(re.findall(rf"^.*{re.escape(sign)}", text, re.MULTILINE)) for text in shown] == [2, 2]
+    for arguments, message in (
+        (["shown_kernels:first"], r"KERNEL: expected a Schedule, or a function .*, found .*first"),
+        (["shown_kernels:fourth"], r"KERNEL: 'shown_kernels:fourth' cannot be imported: .* no attribute 'fourth'"),
+        (["shown_kernels:three", "--key", "u32"], r"--key: expected none for a schedule of your own, found 'u32'"),
+    ):
+        assert cli.main(["show", *arguments]) == 1
+        assert re.match(f"gpusort: {message}", capsys.readouterr().err)
+
+
 def shown_for(key: str) -> list[str]:
     """All kernels for one key; for the others every fifth, from another one on for each key."""
     kernels = list(launches_for(KEYS[key]))
@@ -193,6 +224,13 @@ def test_every_kernel_of_the_algorithms_is_listed() -> None:
 def test_as_much_of_a_name_as_is_unique_will_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["show", "reduce_"]) == 0
     assert capsys.readouterr().out.startswith("kernel reduce_columns")
+
+
+def test_a_plan_counts_what_lies_between_launches(capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.zeros(1000, np.uint32)
+    assert cli.main(["plan", "sort_by_key", "--key", "u32", "--shape", "1000", "--on", "cpu"]) == 0
+    found = plan(sort_by_key, x, x, target="simulator").cost.temporary_bytes
+    assert capsys.readouterr().out.splitlines()[-1] == f"temporary: {found:,} bytes" == "temporary: 16,000 bytes"
 
 
 # -- files ------------------------------------------------------------------------------------------------

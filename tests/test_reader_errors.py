@@ -48,7 +48,9 @@ with pytest.raises(ZeroDivisionError) as _by_zero:
 DIVISION = str(_by_zero.value)  # Python's own words, which are others from 3.14 on
 MESSAGES = {
     "calls_itself": "expected helpers nested less than 50 deep; recursion has no meaning on a device, e.g. use a loop",
-    "mixes_types": "expected two numbers of one type for `add`, found U32 and U64; convert one, e.g. `U32(x)`",
+    "shifts_by_a_wide_number": "expected an integer and a U32 for `<<`, found U64 and U64; convert one, e.g. `U32(x)`",
+    "inverts_a_float": "expected an integer or a Bool for `~`, found F32; convert one, e.g. `bitcast(U32, x)`",
+    "mixes_types": "expected two numbers of one type for `+`, found U32 and U64; convert one, e.g. `U32(x)`",
     "literal_too_large": "expected a literal that fits U32 (0 to 4294967295), found 4294967296, e.g. `U32(1)`",
     "int_beyond_floats": "expected a literal that fits F32, found an int beyond all floats, e.g. `F32(1e30)`",
     "more_rounds_than_python_counts": (
@@ -65,7 +67,7 @@ MESSAGES = {
     "number_as_condition": "expected a condition, found a U32, e.g. `x != 0`",
     "not_of_a_number": "expected a condition after `not`, found a U32, e.g. `x == 0`",
     "power": "expected an operator of the kernel language, e.g. `x * x` instead of `x ** 2`",
-    "true_division": "expected two floats of one type for `div`, found U32 and U32; convert one, e.g. `F32(x)`",
+    "true_division": "expected two floats of one type for `/`, found U32 and U32; convert one, e.g. `F32(x)`",
     "division_by_zero": "expected a divisor other than zero, e.g. `x // 2`",
     "sum_beyond_its_type": "expected a sum that fits 32 bits, e.g. `a + b`, which wraps",
     "zeros_of_two_signs": (
@@ -121,7 +123,7 @@ MESSAGES = {
     "with_block": (
         "expected no `with` in a kernel: there is nothing to enter and leave on a device, e.g. its statements alone"
     ),
-    "narrow_arithmetic": "expected two numbers of one type for `add`, found U8 and U8; convert one, e.g. `U32(x)`",
+    "narrow_arithmetic": "expected two numbers of one type for `+`, found U8 and U8; convert one, e.g. `U32(x)`",
     "atomic_on_registers": "expected Storage[U32] or Workgroup[U32] for an atomic, e.g. `counts: Workgroup[U32]`",
     "registers_of_run_time_length": "expected an element class and a compile-time length, e.g. `Registers(U32, 8)`",
     "bitcasts_to_another_size": "expected another type of U64's size to bitcast, found U32, e.g. `U64(x)`",
@@ -169,7 +171,7 @@ MESSAGES = {
         "expected a scalar or a struct to shuffle, found the array 'data', e.g. `cx.shuffle(pair, lane)`"
     ),
     "unpacks_too_much": "expected 2 values to unpack, found a tuple of 3, e.g. `a, b = p.a, p.b`",
-    "negates_unsigned": "expected a signed number for `neg`, found U32; convert one, e.g. `I32(x)`",
+    "negates_unsigned": "expected a signed number for `-`, found U32; convert one, e.g. `I32(x)`",
     "selects_by_a_number": (
         "expected a Bool and two scalars of one type for `select`, found U32 and U32 and U32; convert one, "
         "e.g. `select(a < b, a, b)`"
@@ -235,7 +237,7 @@ MESSAGES = {
     "tries_several": "expected no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag",
     "declares_a_global": "expected a result in an array instead of `global`, e.g. `out[cx.global_id] = x`",
     "deletes": "expected no `del` in a kernel: a name ends with its function, e.g. another name for another value",
-    "names_a_wide_number": "expected two scalars of one type for `eq`, found U8 and U32; convert one, e.g. `U32(x)`",
+    "names_a_wide_number": "expected two scalars of one type for `==`, found U8 and U32; convert one, e.g. `U32(x)`",
     "equates_with_too_much": "expected a literal that fits U8 (0 to 255), found 256, e.g. `U8(1)`",
     "large_power": TOO_LARGE,
     "large_shift": TOO_LARGE,
@@ -248,7 +250,7 @@ MESSAGES = {
         "a parameter `tile: Workgroup[U32]`"
     ),
     "adds_a_struct": (
-        "expected two numbers of one type for `add`, found a U32 and a Stage, e.g. `U32(1)` for a literal, "
+        "expected two numbers of one type for `+`, found a U32 and a Stage, e.g. `U32(1)` for a literal, "
         "or a struct's field"
     ),
     "asks_for_no_class": (
@@ -292,7 +294,7 @@ MESSAGES = {
         "expected 'a' to be one array, for a run-time loop is read once, e.g. a loop over `range(3)`"
     ),
     "takes_an_enum_for_its_number": (
-        "expected two numbers of one type for `add`, found a U32 and a Level, e.g. `U32(1)` for a literal, "
+        "expected two numbers of one type for `+`, found a U32 and a Level, e.g. `U32(1)` for a literal, "
         "or `U32(kind.value)`"
     ),
     "converts_an_enum": "expected a scalar to convert to U32, found a Level, e.g. `U32(kind.value)`",

@@ -20,7 +20,7 @@ from ..targets.registry import choose
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.import_lock import release_import_lock
-from .plan import Plan, as_tuple, one_or_all, plan_for, require_all, require_writable, specs_of
+from .plan import Plan, as_tuple, one_or_all, plan_for, require_all, require_writable, specs_of, view_to_write
 from .prepared import Planning, PreparedCall, given_back
 
 Maker: TypeAlias = Callable[..., Operation]
@@ -225,18 +225,15 @@ def _viewed(
     if isinstance(target, Planning):
         target = target.inner([x for _, x in found[: len(found) - (out is not None)]])
     with kind.scope(like):
-        views = [own.view(x, name) for name, (own, x) in zip(names, found, strict=False)]
-        place = None
-        if out is not None:
-            found, place = found[:-1], views.pop()
-            if not kind.tells_by_view and kind.is_read_only(out):
-                require_writable(kind, "out", out, kind.spec("out", out))
-            place = views[0] if out is like else place
+        given = found if out is None else found[:-1]
+        views = [own.view(x, name) for name, (own, x) in zip(names, given, strict=False)]
+        place = None if out is None else view_to_write(*found[-1])
+        place = views[0] if out is like else place
         result = call_with(make, settings, target, tuple(views), place)
         if isinstance(result, PreparedCall):
-            return result.viewed_as(found, out)
+            return result.viewed_as(given, out)
         if out is None:
-            return one_or_all(given_back(found, as_tuple(result)))
+            return one_or_all(given_back(given, as_tuple(result)))
         kind.tell_written((out,))
         return out
 

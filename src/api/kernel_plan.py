@@ -127,8 +127,7 @@ class KernelPlan(Plan):
 
     def cost(self) -> Cost:
         if self._new is not None:
-            own = self._new.scratch_bytes if isinstance(self._new, StreamCall) else None
-            return cost_of(self._new.schedules, own)
+            return cost_of(self._new.schedules, self._new.scratch_bytes)
         return cost_of(self._schedules)
 
     def make_ready(self, arrays: Arrays) -> None:

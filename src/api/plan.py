@@ -40,14 +40,19 @@ class Cost:
 
 def cost_of(schedules: Sequence[Schedule], temporary_bytes: int | None = None) -> Cost:
     """The cost of schedules that run in order. Temporary bytes are the most that any of them takes, unless given."""
-    from ..kernel.launch import Role, is_buffer
+    from ..kernel.launch import is_buffer
 
     launches = [launch for schedule in schedules for launch in schedule.launches]
     moved = sum(argument.nbytes for launch in launches for argument in launch.arguments if is_buffer(argument))
-    if temporary_bytes is None:
-        scratch = [sum(b.nbytes for b in schedule.buffers if b.role is Role.SCRATCH) for schedule in schedules]
-        temporary_bytes = max(scratch, default=0)
-    return Cost(len(launches), temporary_bytes, moved)
+    return Cost(len(launches), most_scratch(schedules) if temporary_bytes is None else temporary_bytes, moved)
+
+
+def most_scratch(schedules: Sequence[Schedule]) -> int:
+    """The most bytes of scratch that any of them takes."""
+    from ..kernel.launch import Role
+
+    scratch = [sum(b.nbytes for b in schedule.buffers if b.role is Role.SCRATCH) for schedule in schedules]
+    return max(scratch, default=0)
 
 
 class Plan(ABC):
@@ -110,6 +115,15 @@ def require_writable(kind: Kind, name: str, array: Any, spec: Spec) -> None:
             f"{name}: expected an array each of whose elements has a place of its own, found shape {spec.shape} with "
             f"strides {spec.strides}; copy it first"
         )
+
+
+def view_to_write(kind: Kind, out: Any) -> Any:
+    """What plans write to in place of `out`. Raises InvalidArgumentError if it may not be written, and what it is seen
+    as does not tell."""
+    place = kind.view(out, "out")
+    if not kind.tells_by_view and kind.is_read_only(out):
+        require_writable(kind, "out", out, kind.spec("out", out))
+    return place
 
 
 def require_same_device(device: Device[Any], names: Sequence[str], arrays: Arrays) -> None:

@@ -21,7 +21,7 @@ from ..arrays.registry import recognised
 from ..types.deferred import call_signature
 from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Spec, comes_to_host
-from .plan import Cost, Plan, one_or_all, require_all, require_fitting, specs_of
+from .plan import Cost, Plan, one_or_all, require_all, require_fitting, specs_of, view_to_write
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=Sized)
@@ -54,8 +54,8 @@ class PreparedCall(Generic[R_co]):
     layouts: list[object]  # by which arrays are known to be as they were planned for
     outs: Sequence[Any]
     kinds: Sequence[Kind]  # those of the caller's arrays
-    results: Sequence[Any]  # the same as `outs`, of these kinds
-    takes_views: bool = False  # of any of these arrays
+    results: Sequence[Any]  # the same as `outs`, of the caller's kinds
+    result_kinds: Sequence[Kind] = ()  # which ones, where any array is viewed as another's
 
     @classmethod
     def of(cls, plan: Plan, kind: Located[Any], arrays: Sequence[Any], outs: Sequence[Any] | None) -> PreparedCall[Any]:
@@ -79,8 +79,8 @@ class PreparedCall(Generic[R_co]):
             raise UnsupportedTypeError(
                 f"plan: results are written anew by every call, as arrays like {type(copied[0]).__name__} cannot be"
             )
-        kinds = [kind for kind, _ in given]
-        return attrs.evolve(self, kinds=kinds, results=results, takes_views=not all(kind.is_located for kind in kinds))
+        found = [recognised("out", x)[0] for x in results]
+        return attrs.evolve(self, kinds=[kind for kind, _ in given], results=results, result_kinds=found)
 
     @overload  # of scalars none has a length
     def __call__(self: PreparedCall[S], *arrays: object) -> S: ...
@@ -90,18 +90,20 @@ class PreparedCall(Generic[R_co]):
     def __call__(self, *arrays: object) -> R_co: ...
     def __call__(self, *arrays: object) -> object:
         """Runs the call and returns its results, the same arrays each time: those given as `out`, or its own."""
-        if self.takes_views:
+        if self.result_kinds:
             kinds = self.kinds
             self._require_kinds(kinds, arrays)
             _require_mapped_once(arrays, self.results)
             with kinds[0].scope(arrays[0]):
-                self._run([kind.view(x) for kind, x in zip(kinds, arrays, strict=True)])
+                views = [kind.view(x) for kind, x in zip(kinds, arrays, strict=True)]
+                # Seen anew: a tensor may have other memory since, as by `share_memory_`, which frees what it had.
+                self._run(views, [*map(view_to_write, self.result_kinds, self.results)])
         else:
-            self._run(arrays)
+            self._run(arrays, self.outs)
         self.kinds[0].tell_written(self.results)
         return one_or_all(self.results)
 
-    def _run(self, arrays: Sequence[Any]) -> None:
+    def _run(self, arrays: Sequence[Any], outs: Sequence[Any]) -> None:
         try:
             is_known = [*map(self.located.layout, arrays)] == self.layouts
         except AttributeError:  # no array at all, or one of another library
@@ -112,7 +114,7 @@ class PreparedCall(Generic[R_co]):
             if found != self.specs or not all(map(self._is_as_aligned, count(), found)):
                 wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
                 raise InvalidArgumentError(f"arrays: expected such as were planned for, {wanted}, found {given}")
-        self.plan.into(arrays, self.outs)
+        self.plan.into(arrays, outs)
 
     def _is_as_aligned(self, number: int, found: Spec) -> bool:
         """Whether an array begins where as many neighbours can be read at once as of the one planned for: by copies,

@@ -25,6 +25,7 @@ from ..types.elements import dtype_of
 from ..types.scalars import UNSIGNED
 from ..types.specs import HostArray, Shape, Spec, bounds, merged_axes, order_of_axes, packed_strides
 from .key_laws import key_check, sampled
+from .plan import most_scratch
 from .steps import Launch, Lines, Move, Steps
 
 Step: TypeAlias = Callable[[list[HostArray]], object]
@@ -39,6 +40,8 @@ class HostCall:
         self._kept = [make() for make in self._makers] if keeps_scratch else None
         self.schedules = tuple(step.schedule for step in steps.steps if isinstance(step, Launch))
         prepared = iter(_prepared(target, self.schedules, keeps_scratch))
+        made = sum(made.spec.nbytes for made in steps.temporaries)
+        self.scratch_bytes = made + most_scratch(self.schedules)  # of a schedule it is free once that has run
         self._steps = [
             _mover(step) if isinstance(step, Move) else _launcher(next(prepared), step.arrays) for step in steps.steps
         ]

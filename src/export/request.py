@@ -79,8 +79,8 @@ def checked_request(
     lanes = index_of("lanes", lanes)
     values, rows, k = listed("values", values, str), listed("rows", rows, int, str), listed("k", k, int)
     own: dict[str, dict[str, Any]] = {
-        "monoids": _named("monoids", monoids),
-        "schedules": _named("schedules", schedules),
+        "monoids": named("monoids", monoids),
+        "schedules": named("schedules", schedules),
     }
     for what, given, example, takers in (
         ("monoids", own["monoids"], "'module:attribute'", ("reduce", "scan")),
@@ -145,14 +145,14 @@ def _row(row: int | str) -> int | Rows:
 
 def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str, SortableKey[Any, Any]]:
     if isinstance(keys, Mapping):
-        found = _named("keys", keys)
+        found = named("keys", keys)
     else:
         found = dict[str, Any]()
         for name in listed("keys", keys, str):
             if name in TYPES:
                 found[name] = key_for(TYPES[name])
             elif ":" in name:
-                found |= _named("keys", (name,))
+                found |= named("keys", (name,))
             else:
                 raise InvalidArgumentError(
                     f"keys: expected some of {', '.join(TYPES)}, or 'module:attribute' for one's own, found {name!r}"
@@ -164,7 +164,7 @@ def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str
     return found
 
 
-def _named(argument: str, things: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+def named(argument: str, things: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
     """Objects by name. "module:attribute" is imported, and instantiated if it is a class."""
     if isinstance(things, Mapping):
         listed(argument, things, str)  # the names

@@ -33,7 +33,9 @@ def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Express
     result = op.rule(types)
     if result is None:
         found, example = " and ".join(map(str, types)), messages.operand_of(op, types)
-        raise KernelError(span, f"expected {op.expects} for `{op}`, found {found}; convert one, e.g. `{example}`")
+        raise KernelError(
+            span, f"expected {op.expects} for `{op.sign or op}`, found {found}; convert one, e.g. `{example}`"
+        )
     if op in _DIVISIONS and isinstance(operands[1], ir.Const) and operands[1].value == 0:
         raise KernelError(span, "expected a divisor other than zero, e.g. `x // 2`")
     if op is ops.ADD_NOWRAP and sum(one.value for one in operands if isinstance(one, ir.Const)) > Type.U32.high:

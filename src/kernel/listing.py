@@ -85,7 +85,7 @@ class _Listing:
                 return f"{memory.name}.length"
             case ir.Apply(op, operands, type):
                 texts = [self._text(operand) for operand in operands]
-                if op.sign:
+                if op.sign and len(texts) == 2:
                     return f"({texts[0]} {op.sign} {texts[1]})"
                 if op.name in ("cast", "bitcast"):
                     return f"{op.name}({type}, {texts[0]})"

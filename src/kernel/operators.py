@@ -185,7 +185,7 @@ def _scalars(op: ops.Op, left: Value, right: Value, span: Span) -> tuple[ir.Expr
         return left, right
     expected(
         span,
-        f"{op.expects} for `{op}`, found {describe(left)} and {describe(right)}, "
+        f"{op.expects} for `{op.sign or op}`, found {describe(left)} and {describe(right)}, "
         f"e.g. `U32(1)` for a literal, or {_number_of(left, right)}",
     )
 
@@ -270,7 +270,7 @@ def intrinsic(builder: KernelBuilder, function: FunctionType, arguments: Sequenc
         return apply(op, _scalars(op, left, right, span), span)
     (operand,) = arguments
     if not isinstance(operand, ir.Expression):
-        expected(span, f"{op.expects} for `{op}`, found {describe(operand)}, e.g. `{example}`")
+        expected(span, f"{op.expects} for `{op.sign or op}`, found {describe(operand)}, e.g. `{example}`")
     return apply(op, (operand,), span)
 
 

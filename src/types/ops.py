@@ -29,7 +29,7 @@ class Op:
     rule: TypeRule
     evaluate: Callable[..., Operand]
     expects: str
-    sign: str = ""  # between two operands, where languages write it so
+    sign: str = ""  # as Python writes it, before its operand or between two; calls have none
 
     def __str__(self) -> str:
         return self.name
@@ -67,8 +67,8 @@ def _leading_zeros(value: np.ndarray[Any, Any]) -> Operand:
     return np.bitwise_count(~value).astype(np.uint32)
 
 
-def _unary(name: str, takes: _Takes, evaluate: Callable[[Operand], Operand]) -> Op:
-    return Op(name, takes[0], evaluate, takes[1])
+def _unary(name: str, takes: _Takes, evaluate: Callable[[Operand], Operand], sign: str = "") -> Op:
+    return Op(name, takes[0], evaluate, takes[1], sign)
 
 
 def _binary(name: str, takes: _Takes, evaluate: Callable[[Operand, Operand], Operand], sign: str = "") -> Op:
@@ -96,11 +96,11 @@ MUL = _binary("mul", _NUMBERS, operators.mul, "*")
 DIV = _binary("div", _FLOATS, operators.truediv, "/")
 FLOORDIV = _binary("floordiv", _UNSIGNED, operators.floordiv, "//")
 MOD = _binary("mod", _UNSIGNED, operators.mod, "%")
-NEG = _unary("neg", _alike(lambda t: t.is_number and not t.is_unsigned, "a signed number"), operators.neg)
+NEG = _unary("neg", _alike(lambda t: t.is_number and not t.is_unsigned, "a signed number"), operators.neg, "-")
 AND = _binary("and", _BITS, operators.and_, "&")
 OR = _binary("or", _BITS, operators.or_, "|")
 XOR = _binary("xor", _BITS, operators.xor, "^")
-INVERT = _unary("invert", _BIT, operators.invert)
+INVERT = _unary("invert", _BIT, operators.invert, "~")
 # The amount of a shift is a U32, taken modulo the width, as in WGSL.
 SHL = _binary("shl", _SHIFTED, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "<<")
 SHR = _binary("shr", _SHIFTED, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), ">>")
