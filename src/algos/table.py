@@ -37,8 +37,9 @@ def by_masks(digit_bits: int) -> Radix:
     return Radix(RadixPolicy(digit_bits, 128, 28, 32, subgroups=False))
 
 
-# Bytes of workgroup memory, and the longest rows that it holds beside counters: of 32-bit words, or with their indices.
-_HELD = ((16 << 10, 3072, 1536), (32 << 10, 6144, 3072), (48 << 10, 8192, 5120))
+# Bytes of workgroup memory, and the longest rows that it holds beside counters: of 32-bit words, of these with their
+# indices, and of 64-bit words with theirs.
+_HELD = ((16 << 10, 3072, 1536, 0), (32 << 10, 6144, 3072, 2048), (48 << 10, 8192, 5120, 3413))
 _IN_REGISTERS = BitonicRows(group_size=64)  # rows of 256 elements in 8 lanes, 1024 in 32; of 32 without subgroups
 _ROWS = ((SUBGROUPS, SWEEPS, RadixRows()), (NONE, SUBGROUPS, RadixRows(subgroups=False)))
 
@@ -91,8 +92,8 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("wgsl", SUBGROUPS, _WIDE, range(513), _SEVERAL, _IN_REGISTERS, unless=SWEEPS),
     SortRule("wgsl", NONE, _NARROW + _WIDE, range(33), _SEVERAL, _IN_REGISTERS, unless=SUBGROUPS),
     *(
-        SortRule("wgsl", needs, _NARROW, range(1000, most + 1), ANY, algorithm, nbytes, unless=unless)
-        for nbytes, most, _ in _HELD
+        SortRule("wgsl", needs, _NARROW, range(1025, most + 1), ANY, algorithm, nbytes, unless=unless)
+        for nbytes, most, _, _ in _HELD
         for needs, unless, algorithm in _ROWS
     ),
     *(
@@ -141,8 +142,8 @@ PAIRS: tuple[PairsRule, ...] = (
     PairsRule("wgsl", NONE, _PAIR + _WIDE_PAIR, range(33), _SEVERAL, _IN_REGISTERS, unless=SUBGROUPS),
     *(
         PairsRule("wgsl", needs, bits, range(600, most + 1), ANY, algorithm, nbytes, unless=unless)
-        for nbytes, _, narrow in _HELD
-        for bits, most in ((_PAIR, narrow), (_WIDE_PAIR, narrow * 2 // 3))
+        for nbytes, _, narrow, wide in _HELD
+        for bits, most in ((_PAIR, narrow), (_WIDE_PAIR, wide))
         for needs, unless, algorithm in _ROWS
     ),
     *(
