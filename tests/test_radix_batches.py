@@ -16,7 +16,7 @@ from gpusort.algos.choice import balanced, choose_pairs, choose_sort
 from gpusort.algos.radix_layout import Layout
 from gpusort.algos.radix_sorts import most_radix_rows, radix_sort, shared_words
 from gpusort.algos.sizes import LARGEST_U32, require_countable
-from gpusort.algos.sorts import Radix
+from gpusort.algos.sorts import Radix, RadixRows
 from gpusort.algos.sweep_state import RUNS, SweepState
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability, Limits, TargetInfo
@@ -375,6 +375,16 @@ def test_rows_that_workgroup_memory_holds_are_sorted_by_one_launch(
         )
         for most, schedule in schedules:
             assert (len(schedule.launches) == 1) == (length <= most)
+
+
+@pytest.mark.parametrize("kib", [48, 64, 99, 163, 227])
+@pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
+def test_no_card_sorts_rows_by_digits_of_few_bits(kib: int, dtype: str) -> None:
+    """Where a row leaves no room for counters, a sweep of global memory takes fewer passes."""
+    card, key = attrs.evolve(CARD, limits=attrs.evolve(CARD.limits, workgroup_bytes=kib << 10)), key_for(dtype)
+    for rows, length in product((1, 2, 50), (1025, 4096, 8192, 10_000, 16_384, 20_480, 24_576, 32_768)):
+        for found in (choose_sort(card, key, rows, length), choose_pairs(card, RankKey(key), rows, length, 4)):
+            assert not isinstance(found, RadixRows) or found.digit_bits >= 6
 
 
 def test_tiles_are_made_smaller_for_short_rows_alone() -> None:
