@@ -16,6 +16,7 @@ from ..types.params import FirstParams, RowsParams
 
 T = TypeVar("T")
 Q = TypeVar("Q", U8, U16, U32, U64)  # what is stored of a value
+LOOPING_GROUPS = 1024  # workgroups of a looping grid, at most
 Three: TypeAlias = tuple[Buffer[Any], Buffer[Any], Buffer[Any]]
 
 
@@ -143,7 +144,7 @@ class Batch:
         return Schedule(self.bound, tuple(launches))
 
 
-def looping_grid(count: int, group_size: int, groups: int = 1024) -> Grid:
+def looping_grid(count: int, group_size: int, groups: int = LOOPING_GROUPS) -> Grid:
     """The grid of a kernel whose invocations each loop over elements: at most `groups` workgroups, and one at least."""
     return Grid(max(1, min(groups, -(-count // group_size))), group_size)
 

@@ -19,12 +19,12 @@ from ..types.elements import WORD_BYTES, bytes_held
 from ..types.errors import CapabilityError
 from ..types.keys import SortableKey
 from ..types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
-from .batch import looping_grid
+from .batch import LOOPING_GROUPS, looping_grid
 from .partition import BUCKETS, MOST_ITEMS, BucketCounts
 
 _LEAST_LANES = 8  # smaller subgroups do not pay
 _MANY_STRANDS = 128  # kernels unroll over strands
-PLAIN_GROUP, _MOST_PLAIN = 256, 1024
+PLAIN_GROUP = 256
 
 
 def power_below(most: int) -> int:
@@ -39,7 +39,7 @@ def plain_group(limits: Limits) -> int:
 
 def plain_grid(count: int, limits: Limits) -> Grid:
     """The grid of a kernel whose invocations each loop over elements, and share nothing."""
-    return looping_grid(count, plain_group(limits), min(_MOST_PLAIN, limits.groups))
+    return looping_grid(count, plain_group(limits), min(LOOPING_GROUPS, limits.groups))
 
 
 def has_whole_subgroups(group_size: int, info: TargetInfo) -> bool:

@@ -54,8 +54,13 @@ def rows_within(key: SortableKey[E, N], length: int, k: int, limits: Limits, scr
     return min(limits.storage_bytes // max(1, largest), countable_rows(length))
 
 
+def _state_of(key: SortableKey[Any, N]) -> Any:
+    """What is kept of an element in every launch but the first."""
+    return first_of(key, SortOrder.ASCENDING).state
+
+
 def state_bytes(key: SortableKey[E, N]) -> int:
-    return bytes_held(first_of(key, SortOrder.ASCENDING).state)
+    return bytes_held(_state_of(key))
 
 
 @kernel
@@ -112,11 +117,6 @@ class ArgsortAndTake:
         grid = looping_grid(rows * k, self.network.group_size)
         take = take_first.launch(grid, data, places, values, indices, FirstParams(U32(rows), U32(length), U32(k)))
         return Schedule((data, values, indices), (*inner, take))
-
-
-def _state_of(key: SortableKey[Any, N]) -> Any:
-    """What is kept of an element in every launch but the first."""
-    return first_of(key, SortOrder.ASCENDING).state
 
 
 @attrs.frozen
