@@ -265,3 +265,19 @@ def test_near_the_limit_of_recursion_a_call_ends(call: str) -> None:
     """To wait for threads takes calls, which fail there: again and again, if that is told before they are begun."""
     done = run_new(_DEEP, call, timeout=20)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-2000:]
+
+
+_LAST = """
+import atexit, sys
+begun = []
+atexit.register(lambda: print(len(begun)))  # before what the package registers, so that it is called after it
+from gpusort.types import real_threads
+sys.setswitchinterval(1)
+for _ in range(20):
+    real_threads.start(begun.append, (None,))
+"""
+
+
+def test_an_interpreter_ends_when_the_threads_it_started_have_begun() -> None:
+    """CPython frees what those begin with that have not: one of some thousand processes ended by a fault."""
+    assert printed(_LAST) == "20"

@@ -5,6 +5,8 @@ code, or for what is computed there, would wait for ever."""
 from __future__ import annotations
 
 import _thread
+import atexit
+import time
 from _queue import Empty, SimpleQueue
 from collections.abc import Callable
 from types import BuiltinFunctionType, ModuleType
@@ -31,10 +33,37 @@ def _as_built() -> ModuleType:
 
 # Taken now: the program may be patched later.
 _built = _as_built()
-start: Callable[[Callable[..., object], tuple[object, ...]], int] = _built.start_new_thread
+_start: Callable[[Callable[..., object], tuple[object, ...]], int] = _built.start_new_thread
 identity: Callable[[], int] = _built.get_ident
 Lock: Callable[[], threading.Lock] = _built.allocate_lock
 RLock: Callable[[], threading.RLock] = _built.RLock
+
+
+_beginning: list[None] = []  # a mark for each thread that is started and has not begun
+
+
+def start(function: Callable[..., object], given: tuple[object, ...]) -> None:
+    """Starts a thread. RuntimeError or MemoryError where the system gives none."""
+    _beginning.append(None)
+    try:
+        _start(_begin, (function, given))
+    except (RuntimeError, MemoryError):
+        _beginning.pop()
+        raise
+
+
+def _begin(function: Callable[..., object], given: tuple[object, ...]) -> None:
+    _beginning.pop()
+    function(*given)
+
+
+@atexit.register
+def _let_all_begin() -> None:
+    """An interpreter that ends frees the state of a thread that has not begun, which begins all the same, with a
+    segmentation fault. It waits a moment: a mark stays where Ctrl-C came before a thread was started, or a fork."""
+    until = time.monotonic() + 0.5
+    while _beginning and time.monotonic() < until:
+        time.sleep(0.0001)
 
 
 def started(function: Callable[..., object], *given: object) -> bool:
