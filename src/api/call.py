@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
 from ..arrays.kinds import Kind, Located
-from ..arrays.registry import recognised
+from ..arrays.registry import kind_of_all, recognised
 from ..operations.base import Operation
 from ..targets.base import Target
 from ..targets.registry import choose
@@ -84,8 +84,7 @@ def _all_given_back(kind: Any, found: tuple[Any, ...], like: Any) -> object:
 
 def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
     """By views of arrays of another library in the host's memory, where both are such."""
-    names = _names_of(make, settings)
-    if len(names) != 2:
+    if kind_of_all((x, y)) is not None or len(names := _names_of(make, settings)) != 2:
         return call_with(make, settings, target, (x, y))
     (kind, first), (other, second) = recognised(names[0], x), recognised(names[1], y)
     if other is not kind or not kind.is_host or type(target) is Planning:
@@ -103,25 +102,23 @@ def _names_of(make: Maker, settings: Settings) -> tuple[str, ...]:
 def call_with(make: Maker, settings: Settings, target: Wherever, arrays: tuple[Any, ...], out: Any = None) -> object:
     """Applies an operation to several arrays, or to one into `out`."""
     try:
-        kind: Any = NUMPY
-        key: Any = make, settings, target
-        for x in arrays:
-            if type(x) is not ndarray:
-                key = None
-                break
-            key += x.dtype, x.ndim
-        if key is None or not (out is None or type(out) is ndarray):
+        given = arrays if out is None else (*arrays, out)
+        kind: Any = kind_of_all(given)
+        if kind is None:
             names = _names_of(make, settings)
             require_all(names, arrays)
             names = (*names, "out")
-            found = _alike(names, arrays if out is None else (*arrays, out))
+            found = _alike(names, given)
             kind = found[0][0]
             if not kind.is_located or any(own is not kind for own, _ in found):
                 return _viewed(make, settings, target, names, found, out)
             arrays = tuple([array for _, array in found[: len(arrays)]])
-            if kind is NUMPY:  # made of lists
-                return call_with(make, settings, target, arrays, out)
-            key = make, settings, target, kind, *map(kind.signature, arrays)
+        key: Any = make, settings, target
+        if kind is NUMPY:
+            for x in arrays:
+                key += x.dtype, x.ndim
+        else:
+            key = *key, kind, *map(kind.signature, arrays)
         try:
             plan = find_plan(key)
         except TypeError:

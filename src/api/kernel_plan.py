@@ -16,9 +16,9 @@ from ..kernel.launch import Schedule
 from ..operations.base import Operation, Output, Works
 from ..targets.base import HasRoom, Target
 from ..types.bounded import Bounded
-from ..types.specs import Spec, comes_to_host, order_of_axes, overlap, strides_in_order
+from ..types.specs import Spec, comes_to_host, order_of_axes, overlapping, strides_in_order
 from .plan import Arrays, Cost, Plan, cost_of, one_or_all, require_fitting, require_same_device, results_of
-from .step_calls import HostCall, StreamCall, law_check
+from .step_calls import HostCall, Run, StreamCall, law_check
 from .steps import Lines, Way, runs_of, steps_of
 
 _BYTE = np.dtype(np.uint8)
@@ -33,9 +33,10 @@ class _Into:
     """Calls that write to `out` arrays of one layout."""
 
     outs: tuple[Lines, ...]
-    bounds: tuple[tuple[int, int], ...]  # of all arrays, from their addresses on
+    # of an output and an input by their numbers: their addresses' differences between which they overlap
+    overlaps: tuple[tuple[int, int, int, int], ...]
     is_like: bool  # whether the one result lies as the one input does
-    calls: dict[Way, Call]
+    calls: dict[Way, Run]
 
 
 class KernelPlan(Plan):
@@ -72,8 +73,8 @@ class KernelPlan(Plan):
         """What a warm call runs. One array, for whose result nothing but one launch is needed, has a closure of its
         own, as each Python call saved is 0.1 of the 5 us that a call costs the host."""
         makers, current_stream, handle, in_scope = self._makers, device.stream, device.handle, self._in_scope
-        launch = call.at_once if isinstance(call, StreamCall) else None
-        if launch is not None and len(self.specs) == len(makers) == 1 and not self._finishes:
+        launch = call.launch
+        if isinstance(call, StreamCall) and len(self.specs) == len(makers) == 1 and not self._finishes:
             make = makers[0]
 
             def run_one(x: Any) -> object:
@@ -86,15 +87,17 @@ class KernelPlan(Plan):
 
             return run_one
 
+        check, finished = self._check, self._finished if self._finishes else one_or_all
+
         def run(*arrays: Any) -> object:
             stream = current_stream()
             if stream is None:
                 return in_scope(*arrays)
-            if self._check is not None:
-                self._check(arrays[0])
+            if check is not None:
+                check(arrays[0])
             outs = [make() for make in makers]
-            call([*map(handle, arrays), *map(handle, outs)], stream)
-            return self._finished(outs) if self._finishes else one_or_all(outs)
+            launch((*map(handle, arrays), *map(handle, outs)), stream)
+            return finished(outs)
 
         return run
 
@@ -110,12 +113,14 @@ class KernelPlan(Plan):
         known = tuple([(self.kind.layout(out), self.kind.is_read_only(out)) for out in outs])
         into = self._ways.get(known) or self._into(known, device, arrays, outs)
         address, handle = device.address, device.handle
-        way = _way([*map(address, arrays), *map(address, outs)], len(arrays), into)
-        call = into.calls.get(way)
-        if call is None:
+        addresses = *map(address, arrays), *map(address, outs)
+        way = _way(addresses, into)
+        launch = into.calls.get(way)
+        if launch is None:
             is_new = way is Way.APART and into.outs == self._outs
-            call = into.calls[way] = cast(Call, self._new) if is_new else self._call(device, into.outs, way)
-        call([*map(handle, arrays), *map(handle, outs)], stream)
+            call = cast(Call, self._new) if is_new else self._call(device, into.outs, way)
+            launch = into.calls[way] = call.launch
+        launch(addresses if handle is address else (*map(handle, arrays), *map(handle, outs)), stream)
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         return [make() for make in self._makers]
@@ -198,7 +203,10 @@ class KernelPlan(Plan):
         specs = [self.kind.spec("out", out) for out in outs]
         lines = self._lines(specs)
         is_like = len(self._inputs) == len(lines) == 1 and self._inputs[0].spec == lines[0].spec
-        into = _Into(lines, tuple(line.bounds for line in (*self._inputs, *lines)), is_like, {})
+        overlaps = tuple(
+            (out.number, x.number, *overlapping(out.bounds, x.bounds)) for out in lines for x in self._inputs
+        )
+        into = _Into(lines, overlaps, is_like, {})
         self._ways[known] = into
         return into
 
@@ -224,11 +232,9 @@ def _in_order_of_strides(
     return operation, specs, None
 
 
-def _way(addresses: Sequence[Any], inputs: int, into: _Into) -> Way:
-    bounds = into.bounds
-    for out in range(inputs, len(addresses)):
-        for given in range(inputs):
-            if overlap(addresses[out], bounds[out], addresses[given], bounds[given]):
-                is_same = into.is_like and addresses[0] == addresses[1]
-                return Way.IN_PLACE if is_same else Way.BEHIND
+def _way(addresses: Sequence[int], into: _Into) -> Way:
+    for out, given, low, high in into.overlaps:
+        if low < addresses[out] - addresses[given] < high:
+            is_same = into.is_like and addresses[0] == addresses[1]
+            return Way.IN_PLACE if is_same else Way.BEHIND
     return Way.APART

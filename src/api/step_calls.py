@@ -30,6 +30,7 @@ from .steps import Launch, Lines, Move, Steps
 
 Step: TypeAlias = Callable[[list[HostArray]], object]
 Look: TypeAlias = Callable[[list[HostArray]], HostArray]
+Run: TypeAlias = Callable[[tuple[Any, ...], int], None]  # on what kernels take of arrays, and on a stream
 
 
 class HostCall:
@@ -46,11 +47,14 @@ class HostCall:
             _mover(step) if isinstance(step, Move) else _launcher(next(prepared), step.arrays) for step in steps.steps
         ]
 
-    def __call__(self, arrays: list[HostArray], stream: int) -> None:
-        if self._makers:
-            arrays += self._kept or [make() for make in self._makers]
+    def __call__(self, given: Sequence[HostArray], stream: int) -> None:
+        arrays = [*given, *(self._kept or [make() for make in self._makers])]
         for step in self._steps:
             step(arrays)
+
+    @property
+    def launch(self) -> Run:
+        return self
 
 
 def _prepared(target: Target, schedules: Sequence[Schedule], keeps_scratch: bool) -> list[Prepared]:
@@ -99,11 +103,11 @@ class StreamCall:
     """The steps of a call, prepared for one device."""
 
     def __init__(
-        self, target: Target, alignment: int, new_scratch: Callable[[Sequence[int]], tuple[object, list[Any]]],
-        steps: Steps, keeps_scratch: bool,
+        self, target: Target, alignment: int,
+        scratch: Callable[[Sequence[int]], Callable[[], tuple[object, list[Any]]]], steps: Steps, keeps_scratch: bool,
     ) -> None:  # fmt: skip
-        """For the current device. `alignment` is that of its memory in bytes; `new_scratch` allocates pieces of given
-        sizes, and returns what owns them and their handles."""
+        """For the current device. `alignment` is that of its memory in bytes; `scratch` makes what allocates
+        pieces of given sizes, and returns what owns them and their handles."""
         schedules: list[Schedule] = []
         places: list[tuple[int, int]] = []  # which memory each kernel takes, and from which byte on
         for step in steps.steps:
@@ -115,7 +119,6 @@ class StreamCall:
                 schedules.append(step.schedule)
                 places += [(lines.number, lines.offset) for lines in step.arrays]
         self.copied = {step.source.number for step in steps.steps if isinstance(step, Move)}
-        self._new_scratch = new_scratch
         self._run = in_one_run(_prepared(target, schedules, keeps_scratch))
         self.schedules = tuple(schedules)
         as_handed = places == [(number, 0) for number in range(steps.given)]
@@ -123,7 +126,8 @@ class StreamCall:
         needed = [lines.spec.nbytes for lines in steps.temporaries]
         self._sizes = [*needed, self._run.scratch_bytes] if self._run.scratch_bytes else needed
         self.scratch_bytes = sum(self._sizes) + self._run.own_bytes
-        self._kept = new_scratch(self._sizes) if keeps_scratch and self._sizes else None
+        self._new_scratch = scratch(self._sizes)
+        self._kept = self._new_scratch() if keeps_scratch and self._sizes else None
         # Until all is on its way scratch is the call's own. What the stream does next may have it: the library gives it
         # out again in that order. A little is left here for the next call: on the default stream, for others end, and
         # their numbers come back.
@@ -132,24 +136,28 @@ class StreamCall:
         never_released_in_children(self)
 
     @property
-    def at_once(self) -> Callable[[tuple[Any, ...], int], None] | None:
-        """What launches all, if that takes the arrays as they are and no scratch that is kept; else None."""
-        if self._places is not None or self._kept is not None or not isinstance(self._run, LaunchesAtOnce):
-            return None
+    def launch(self) -> Run:
+        """The call, or what takes less time: what launches all, if that takes the arrays as they are."""
+        if self._places is not None or not isinstance(self._run, LaunchesAtOnce):
+            return self
         launch, scratch_at, scratch, free = self._run.launch, self._run.scratch_at, self._scratch, self._free
         if not self._sizes:
             return launch
+        if self._kept is not None:
+            kept = scratch_at(self._kept[1][-1])
+            return lambda handles, stream: launch(handles + kept, stream)
         keeps_little = self._keeps_little
 
         def launch_with_scratch(handles: tuple[Any, ...], stream: int) -> None:
             held = scratch(stream)
-            launch((*handles, *scratch_at(held[1][-1])), stream)
+            launch(handles + scratch_at(held[1][-1]), stream)
             if stream == 0 and keeps_little:
                 free.append(held)
 
         return launch_with_scratch
 
-    def __call__(self, handles: list[Any], stream: int) -> None:
+    def __call__(self, given: Sequence[Any], stream: int) -> None:
+        handles = given
         held: tuple[object, list[Any]] | None = None
         scratch: Any = None
         if self._sizes:
@@ -168,7 +176,7 @@ class StreamCall:
                 return self._free.pop()
             except IndexError:  # there was none yet, or other threads have it
                 pass
-        return self._new_scratch(self._sizes)
+        return self._new_scratch()
 
 
 def _copies(

@@ -45,6 +45,8 @@ class Way(Enum):
     BEHIND = "behind"  # they may lie where something is read: they get there when all is done
     IN_PLACE = "in place"  # the one result takes the place of the one input
 
+    __hash__ = object.__hash__  # Enum's takes longer
+
 
 @attrs.frozen
 class Lines:

@@ -65,9 +65,15 @@ class CupyKind(Located["cupy.ndarray"]):
             nbytes = math.prod(shape) * dtype.itemsize
             return lambda: cupy.ndarray(shape, dtype, alloc(nbytes), strides)
 
-        def scratch(sizes: Sequence[int]) -> tuple[object, list[int]]:
-            memory = alloc(span(sizes))  # of cupy's pool, which reuses it in the order of the stream
-            return memory, places(memory.ptr, sizes)
+        def scratch(sizes: Sequence[int]) -> Callable[[], tuple[object, list[int]]]:
+            nbytes, offsets = span(sizes), places(0, sizes)
+
+            def allocate() -> tuple[object, list[int]]:
+                memory = alloc(nbytes)  # of cupy's pool, which reuses it in the order of the stream
+                first: int = memory.ptr
+                return memory, [first + offset for offset in offsets]
+
+            return allocate
 
         address = attrgetter("data.ptr")
         return Device(

@@ -74,7 +74,7 @@ def _itself(array: HostArray) -> HostArray:
 # Kernels of the host have scratch of their own.
 HOST: Device[HostArray] = Device(
     stream=lambda: 0, device=lambda _: "host", handle=_itself, address=lambda array: array.ctypes.data, empty=_maker,
-    scratch=lambda _: ((), []), from_host=_itself, to_host=_itself, alignment=1,
+    scratch=lambda _: lambda: ((), []), from_host=_itself, to_host=_itself, alignment=1,
 )  # fmt: skip
 
 

@@ -34,10 +34,11 @@ class Device(Generic[A]):
     stream: Callable[[], int | None]  # what work on an array goes to; None while its device is not the current one
     device: Callable[[A], object]  # which one an array lies on
     handle: Callable[[A], Any]  # what kernels take: an address, to which bytes can be added; on the host the array
-    address: Callable[[A], Any]  # of the first element; those of one memory can be compared
+    address: Callable[[A], int]  # of the first element
     # makes what makes arrays of a shape and a dtype, with strides in bytes, or packed
     empty: Callable[[Shape, DType, Shape | None], Callable[[], A]]
-    scratch: Callable[[Sequence[int]], tuple[object, list[Any]]]  # pieces of so many bytes: who holds them, and handles
+    # makes what allocates pieces of so many bytes: who holds them, and handles
+    scratch: Callable[[Sequence[int]], Callable[[], tuple[object, list[Any]]]]
     from_host: Callable[[HostArray], A]
     to_host: Callable[[A], HostArray]
     alignment: int  # in bytes, of where a kernel's memory may begin

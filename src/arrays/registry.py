@@ -4,7 +4,7 @@ an array on a CUDA device."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias, cast
 
@@ -45,6 +45,26 @@ def recognised(name: str, x: object) -> tuple[Kind, Any]:
         return recognised(name, x)
     made = converted(name, x)
     return recognised(name, made) if type(made) is not np.ndarray else (NUMPY, made)
+
+
+def kind_of_all(arrays: Sequence[object]) -> Kind | None:
+    """The kind of arrays of one class, seen before, that have memory which plans work on; None for any others."""
+    cls = type(arrays[0])
+    for x in arrays:
+        if type(x) is not cls:
+            return None
+    kind = KNOWN.get(cls)
+    if kind is None:
+        choose = CHOSEN.get(cls)
+        if choose is None:
+            return None
+        try:
+            kind, *others = [choose("", x) for x in arrays]
+        except UnsupportedTypeError:  # with the argument's name where each is looked at
+            return None
+        if others.count(kind) < len(others):
+            return None
+    return kind if kind.is_located else None
 
 
 # The packages of libraries, their classes, and the module and name of the kind of these, or of what chooses one.

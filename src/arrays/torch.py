@@ -146,9 +146,15 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
             steps = packed_strides(shape, 1) if strides is None else tuple(stride // size for stride in strides)
             return partial(make, shape, steps, self._of_numpy[dtype])
 
-        def scratch(sizes: Sequence[int]) -> tuple[object, list[int]]:
-            memory = make((span(sizes),), (1,), byte)
-            return memory, places(memory.data_ptr(), sizes)
+        def scratch(sizes: Sequence[int]) -> Callable[[], tuple[object, list[int]]]:
+            shape, offsets = (span(sizes),), places(0, sizes)
+
+            def allocate() -> tuple[object, list[int]]:
+                memory = make(shape, (1,), byte)
+                first = memory.data_ptr()
+                return memory, [first + offset for offset in offsets]
+
+            return allocate
 
         address = type(like).data_ptr
         return Device(

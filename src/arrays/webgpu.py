@@ -258,10 +258,14 @@ class WebGpuKind(Located[Array]):
             assert strides is None, "arrays have none here"
             return partial(new_array, device, shape, dtype)
 
-        def scratch(sizes: Sequence[int]) -> tuple[object, list[Position]]:
+        def scratch(sizes: Sequence[int]) -> Callable[[], tuple[object, list[Position]]]:
             """One buffer for each piece: WebGPU forbids a buffer that is both read and written in a launch."""
-            pieces = [_created(device, padded(size)) for size in sizes]
-            return pieces, [Position(piece, 0, device) for piece in pieces]
+
+            def allocate() -> tuple[object, list[Position]]:
+                pieces = [_created(device, padded(size)) for size in sizes]
+                return pieces, [Position(piece, 0, device) for piece in pieces]
+
+            return allocate
 
         return Device(
             lambda: 0, lambda array: array.device, _position, _address, empty, scratch, partial(from_host, device),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 import numpy as np
@@ -129,9 +129,10 @@ def bounds(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> t
     return sum(min(0, reach) for reach in reaches), sum(max(0, reach) for reach in reaches) + itemsize
 
 
-def overlap(address: Any, reach: tuple[int, int], other: Any, other_reach: tuple[int, int]) -> bool:
-    """Whether the byte ranges (see bounds) of two arrays, at these addresses, overlap."""
-    return bool(address + reach[0] < other + other_reach[1] and other + other_reach[0] < address + reach[1])
+def overlapping(reach: tuple[int, int], other_reach: tuple[int, int]) -> tuple[int, int]:
+    """The numbers between which lies the address of one array less that of another if their byte ranges (see bounds)
+    overlap."""
+    return other_reach[0] - reach[1], other_reach[1] - reach[0]
 
 
 def padded(nbytes: int) -> int:

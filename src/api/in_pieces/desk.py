@@ -130,9 +130,10 @@ class Desk:
         """Downloads a resident array."""
         self._room.download([(self._stays[number], array)])
 
-    def _scratch_for(self, sizes: Sequence[int]) -> tuple[object, list[Any]]:
+    def _scratch_for(self, sizes: Sequence[int]) -> Callable[[], tuple[object, list[Any]]]:
         """Scratch of the room: one run uses it at a time."""
-        return None, places(self._scratch, sizes)
+        found = None, places(self._scratch, sizes)
+        return lambda: found
 
 
 def lengths_of(count: int, length: int) -> set[int]:
