@@ -47,6 +47,9 @@ def top_k_rows(
 
 def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> tuple[HostArray, Places]:
     """The same of one row."""
+    if row.size <= _FEW and row.itemsize > 2:
+        places: Places = ascending(row, order).argsort(kind="stable")[:k]
+        return row.take(places), places
     if row.size > (SHORT_ROWS if row.itemsize == 1 else _FEW):
         found = selected_in_rows(row[np.newaxis], k, order)
         if found is not None:
