@@ -34,6 +34,12 @@ class Scratch(AbstractContextManager["Scratch"]):
         if where is not None:  # targets in different folders may have the same name
             name = f"{target.name}.{hashlib.sha256(os.fsencode(target)).hexdigest()[:12]}{SCRATCH}"
         self.folder = (where or target.parent) / name
+        beyond = len(os.fsencode(name)) - os.pathconf(target.parent, "PC_NAME_MAX")
+        if beyond > 0:
+            raise InvalidArgumentError(
+                f"target: {target} has a name too long for the folder {name} of its sort: give it one that is {beyond} "
+                "bytes shorter"
+            )
         self.target, self._source, self._keep = target, source, keep
         self._identity: Facts = {} if source is None else identity_of(source)
         self._is_ours = False  # ours to remove: a sort that was killed may have left what is to be resumed
@@ -49,6 +55,11 @@ class Scratch(AbstractContextManager["Scratch"]):
     def is_left(self) -> bool:
         """Whether a sort was killed that had it, or is under way."""
         return (self.folder / _JOURNAL).is_file()
+
+    @property
+    def journal_text(self) -> str:
+        """As it is, whoever has the lock."""
+        return (self.folder / _JOURNAL).read_text("utf-8", "replace")
 
     @property
     def journal(self) -> Journal:
