@@ -93,8 +93,8 @@ class Scratch(AbstractContextManager["Scratch"]):
         is_known = self.folder.exists() and self.part.is_file() and self.part != self._source
         if os.path.lexists(self.part) and not is_known:
             raise InvalidArgumentError(
-                f"target: {self.part} is in the way, which no sort has left that is known here: move or delete it, "
-                "if no other sort is running that has scratch files elsewhere"
+                f"target: {self.part} is in the way, which no sort has left that is known here: if one has scratch "
+                "files elsewhere, name their folder (scratch=, --scratch); else move or delete it"
             )
         while not self._is_locked():
             pass
