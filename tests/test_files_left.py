@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.external import maps
+from gpusort.external import direct, maps
 from tests.new_process import run_sort
 from tests.reference import Array, assert_same_bits
 from tests.test_files_mapped import COUNT, KILLED, names
@@ -206,3 +206,35 @@ def test_any_name_will_do_for_a_copy(x: Array, tmp_path: Path) -> None:
     out = np.lib.format.open_memmap(paths[1], "w+", x.dtype, x.shape)
     gpusort.sort(held, out=out)
     assert_same_bits(np.load(paths[1]), np.sort(x))
+
+
+def test_two_sorts_in_place_of_parts_that_overlap(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is refused, wherever its scratch folder is, before either has written anything; what does not overlap
+    is sorted."""
+    np.save(tmp_path / "x.npy", x)
+    (tmp_path / "scratch").mkdir()
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    read, refused, others = maps.ArrayEndpoint.read, list[str](), list[Array]()
+
+    def again(self: maps.ArrayEndpoint, *given: object) -> direct.Bytes:
+        monkeypatch.setattr(maps.ArrayEndpoint, "read", read)
+        for where in ("", str(tmp_path / "scratch")):
+            monkeypatch.setenv("GPUSORT_SCRATCH", where)
+            for part in (held[:20_000], held[19_000:], held[10_000:]):
+                with pytest.raises(gpusort.InvalidArgumentError, match=rf"{REFUSED}|is being sorted already") as error:
+                    in_place(part)
+                refused.append(str(error.value))
+        in_place(held[20_000:])
+        return read(self, *given)  # type: ignore[arg-type]
+
+    for scratch in ("", str(tmp_path / "scratch")):
+        held[:] = x
+        monkeypatch.setenv("GPUSORT_SCRATCH", scratch)
+        monkeypatch.setattr(maps.ArrayEndpoint, "read", again)
+        in_place(held[:20_000])
+        others.append(np.array(held))
+    assert len(refused) == 12
+    for found in others:
+        assert_same_bits(found, np.concatenate([np.sort(x[:20_000]), np.sort(x[20_000:])]))
+    assert names(tmp_path) == ["scratch", "x.npy"]
+    assert not names(tmp_path / "scratch")

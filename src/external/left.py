@@ -12,9 +12,9 @@ from pathlib import Path
 import attrs
 
 from ..types.errors import InvalidArgumentError
-from .scratch import Scratch
+from .scratch import JOURNAL, Scratch
 
-_END = 1 << 63  # of a part whose journal does not tell
+_END = 1 << 63  # of a part that nothing tells of
 
 
 @attrs.frozen
@@ -33,6 +33,18 @@ class Left:
     def may_lack(self) -> bool:
         """Whether elements of the file may be in the folder alone."""
         return self.has_begun or not self.is_there
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a process holds it."""
+        import fcntl
+
+        with suppress(FileNotFoundError), (self.folder / JOURNAL).open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
 
     def refusal(self, name: str) -> InvalidArgumentError:
         where, way = str(self.folder), "sort it with the same arguments first"
@@ -80,8 +92,8 @@ def left_of(path: Path, where: Path | None) -> Iterator[Left]:
 def found_in(scratch: Scratch, path: Path, position: int) -> Left:
     """What the scratch folder, which is there, tells of its sort."""
     lines, link = scratch.journal_text.split("\n"), link_to(scratch)
-    nbytes, inode = _END, None
-    with suppress(ValueError, TypeError, KeyError):  # of one that was killed as it began
+    nbytes, inode = 1, None
+    with suppress(ValueError, TypeError, KeyError):  # of one that was killed as it began, or has yet to look for others
         of = json.loads(lines[0])["of"]
         nbytes, inode = int(of["bytes"]), of["inode"]
     has_begun = path.stat().st_ino == inode and any(line.startswith("begun") for line in lines)

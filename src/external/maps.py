@@ -69,7 +69,7 @@ class Mapping:
     def left(self, where: Path | None) -> list[Left]:
         """Of sorts in place of some of these bytes."""
         stop = self.position + self.nbytes
-        return [left for left in left_of(self.path, where) if left.start < stop and self.position < left.stop]
+        return [left for left in left_of(self.path, where) if max(left.start, self.position) < min(left.stop, stop)]
 
     def is_at(self, other: Mapping) -> bool:
         """Whether both are the same bytes of the same file."""
@@ -250,6 +250,7 @@ class MapSort:
                 with restored, restored, restored:
                     runs.reserve(x.nbytes)
                     self._link(scratch)
+                    self._require_alone(mapping, scratch)  # now that others find this
                     Passes(self.work, x.size, plan, Endpoints(end, runs, end), journal, None).run()
                     mapping.sync()
                     self._unlink(scratch)
@@ -275,6 +276,12 @@ class MapSort:
             f"x: {mapping.path} was {change} after a process that sorted it in place was killed. Its elements at that "
             f"time are in {scratch.folder / 'runs'}: remove {scratch.folder} to sort the array as it is now"
         )
+
+    def _require_alone(self, mapping: Mapping, scratch: Scratch) -> None:
+        """Raises InvalidArgumentError if another sort in place of some of these bytes is under way, or was killed."""
+        for other in mapping.left(self.where):
+            if other.folder != scratch.folder and (other.may_lack or other.is_under_way):
+                raise other.refusal("x")
 
     @staticmethod
     def _link(scratch: Scratch) -> None:

@@ -18,7 +18,7 @@ from .journal import Journal
 from .plans import Plan
 from .versions import Facts, identity_of, is_at, stamps_of
 
-_JOURNAL = "journal"
+JOURNAL = "journal"
 SCRATCH, PART = ".sorting", ".part"  # how the names end of a scratch folder, and of an incomplete result
 _RESUMED, _WHOLE = "resumed", "whole "  # lines of the journal, as are steps
 
@@ -54,12 +54,12 @@ class Scratch(AbstractContextManager["Scratch"]):
     @property
     def is_left(self) -> bool:
         """Whether a sort was killed that had it, or is under way."""
-        return (self.folder / _JOURNAL).is_file()
+        return (self.folder / JOURNAL).is_file()
 
     @property
     def journal_text(self) -> str:
         """As it is, whoever has the lock."""
-        return (self.folder / _JOURNAL).read_text("utf-8", "replace")
+        return (self.folder / JOURNAL).read_text("utf-8", "replace")
 
     @property
     def journal(self) -> Journal:
@@ -105,7 +105,7 @@ class Scratch(AbstractContextManager["Scratch"]):
         """Tries to create and lock the folder. False, to try again, if another sort that finished just removed it."""
         import fcntl
 
-        path = self.folder / _JOURNAL
+        path = self.folder / JOURNAL
         with suppress(FileExistsError):
             self.folder.mkdir(0o700)  # the data may be private
         try:
@@ -237,7 +237,7 @@ class Scratch(AbstractContextManager["Scratch"]):
             self.part.unlink(missing_ok=True)
             self._let_go()
         for entry in self.folder.iterdir():
-            if entry.name != _JOURNAL:
+            if entry.name != JOURNAL:
                 entry.unlink()
         return plan
 
@@ -245,7 +245,7 @@ class Scratch(AbstractContextManager["Scratch"]):
         """Journals how files are left."""
         with suppress(OSError):  # the exception under way matters more
             if not self._is_over():
-                files = [self.part, *(path for path in self.folder.iterdir() if path.name != _JOURNAL)]
+                files = [self.part, *(path for path in self.folder.iterdir() if path.name != JOURNAL)]
                 self.journal.note_stop(stamps_of(files))
 
     def _require_stamps(self, stamps: Facts) -> None:
