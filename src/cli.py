@@ -123,7 +123,9 @@ def command_parser() -> argparse.ArgumentParser:
     show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
     plan = command("plan", _plan, "print which kernels a call launches, on machines that need not be here")
     plan.add_argument("function", metavar="FUNCTION", help="such as sort, argsort, top_k, sum, cumsum, merge")
-    plan.add_argument("--key", default="f32", help="the dtype, such as u32 or f64 (default: %(default)s)")
+    plan.add_argument(
+        "--key", default="f32", help="the dtype, or module:attribute of your own key (default: %(default)s)"
+    )
     plan.add_argument("--shape", required=True, help="of the array, such as 1000000 or 1000,300")
     plan.add_argument("--axis", type=_int, help="of the array (default: as in Python, the last or all)")
     plan.add_argument("--stable", action="store_true", default=None, help="of a sort: equal floats keep their order")
@@ -262,6 +264,7 @@ def _show(options: argparse.Namespace) -> int:
 def _plan(options: argparse.Namespace) -> int:
     from .show import launches_of, schedules_of, temporary_bytes, works_of
 
+    _find_own_modules()
     works, terminal = works_of(options), Terminal()
     schedules = schedules_of(works)
     for line in launches_of(schedules):

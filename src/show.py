@@ -20,6 +20,7 @@ from .algos.radix_serial import SerialRadix
 from .algos.radix_sorts import numbered, widened
 from .algos.sorts import Bitonic
 from .algos.words import write_elements, write_words
+from .api.arguments import check_like
 from .api.plan import most_scratch
 from .export.request import named
 from .kernel.ir import Space
@@ -37,6 +38,7 @@ from .operations.sort import Sort
 from .targets.registry import FORMS, usual_info
 from .types.checks import numbers_in, require_taken
 from .types.dtypes import ArrayKey, key_for
+from .types.elements import dtype_of
 from .types.errors import GpusortError, InvalidArgumentError
 from .types.indices import Placement, SortOrder
 from .types.params import ScanPolicy
@@ -106,10 +108,10 @@ def kernel_names() -> tuple[str, ...]:
     return tuple({**launches_for("u4"), **launches_for("f4")})
 
 
-def code_of(key: str) -> str:
+def code_of(key: str, others: str = "") -> str:
     """NumPy's code of a dtype that `--key` names."""
     if key not in KEYS:
-        raise InvalidArgumentError(f"--key: expected one of {', '.join(KEYS)}, found {key!r}")
+        raise InvalidArgumentError(f"--key: expected one of {', '.join(KEYS)}{others}, found {key!r}")
     return KEYS[key]
 
 
@@ -143,12 +145,13 @@ MACHINES = {
     "webgpu": usual_info("wgsl"), "cpu": usual_info("cpu"),
 }  # fmt: skip
 _SETTINGS = ("axis", "stable", "k")
+_ORDERING = (Reducer.MIN, Reducer.MAX, Reducer.ARGMIN, Reducer.ARGMAX)
 # By the public function's name, with those of the settings that it takes.
 CALLS: Mapping[str, tuple[Callable[..., Operation], tuple[str, ...]]] = {
-    "sort": (Sort, ("axis", "stable")), "argsort": (Argsort, ("axis",)), "sort_by_key": (SortPairs, ()),
-    "merge": (Merge, ()), "merge_by_key": (MergeByKey, ()), "top_k": (partial(TopK, k=10), ("axis", "k")),
-    "cumsum": (partial(Cumsum, axis=None), ("axis",)),
-    **{one.value: (partial(Reduce, reducer=one), ("axis",)) for one in Reducer},
+    "sort": (Sort, ("axis", "stable", "key")), "argsort": (Argsort, ("axis", "key")),
+    "sort_by_key": (SortPairs, ("key",)), "merge": (Merge, ("key",)), "merge_by_key": (MergeByKey, ("key",)),
+    "top_k": (partial(TopK, k=10), ("axis", "k", "key")), "cumsum": (partial(Cumsum, axis=None), ("axis",)),
+    **{one.value: (partial(Reduce, reducer=one), ("axis", "key")[: 1 + (one in _ORDERING)]) for one in Reducer},
 }  # fmt: skip
 
 
@@ -166,14 +169,19 @@ def works_of(options: argparse.Namespace) -> Works:
         raise InvalidArgumentError(f"--on: expected one of {', '.join(MACHINES)}, found {options.on!r}")
     if call not in CALLS:
         raise InvalidArgumentError(f"FUNCTION: expected one of {', '.join(CALLS)}, found {call!r}")
-    dtype = np.dtype(code_of(options.key))
+    key = next(iter(named("--key", (options.key,)).values())) if ":" in options.key else None
+    if key is not None:
+        check_like("key", key)
+    dtype = np.dtype(code_of(options.key, " or module:attribute")) if key is None else dtype_of(key.element)
     if lengths is None:
         raise InvalidArgumentError(f"--shape: expected sizes such as 1000,300, found {options.shape!r}")
     if prod(lengths) * dtype.itemsize > _MOST_BYTES:  # the launches are made, each of them
         raise InvalidArgumentError(f"--shape: expected at most {_MOST_BYTES:,} bytes, found {options.shape!r}")
     settings = {name: value for name in _SETTINGS if (value := getattr(options, name)) is not None}
-    for name, value in settings.items():
-        require_taken(f"--{name}", value, [one for one, (_, takes) in CALLS.items() if name in takes], (call,))
+    settings |= {} if key is None else {"key": key}
+    for name in settings:
+        takers = [one for one, (_, takes) in CALLS.items() if name in takes]
+        require_taken(f"--{name}", getattr(options, name), takers, (call,))
     if not -len(lengths) <= settings.get("axis", 0) < len(lengths):
         raise InvalidArgumentError(f"--axis: expected one of {len(lengths)} axes, found {options.axis}")
     return _works(_operation(call, settings), tuple(lengths), dtype, info)

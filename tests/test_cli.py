@@ -233,6 +233,34 @@ def test_a_plan_counts_what_lies_between_launches(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.splitlines()[-1] == f"temporary: {found:,} bytes" == "temporary: 16,000 bytes"
 
 
+def test_a_plan_by_a_key_of_ones_own(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by the dtype of the elements; by a lossy one elements are gathered."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_keys.py").write_text(
+        "from tests.key_cases import AbsoluteFirst\nclass Lossy(AbsoluteFirst):\n    is_lossy = True\nNUMBER = 3\n"
+    )
+
+    def told(call: str, key: str) -> str:
+        code = cli.main(["plan", call, "--key", key, "--shape", "1000", "--on", "cpu"])
+        shown = capsys.readouterr()
+        assert (code, shown.out) == (1, "") or (code, shown.err) == (0, "")
+        return shown.err or shown.out
+
+    for call in ("sort", "argsort", "max", "merge"):
+        assert told(call, "own_keys:AbsoluteFirst") == told(call, "i32")
+    for call, gathers in (("sort", True), ("argsort", False), ("min", True), ("argmin", False)):
+        assert ("take_elements" in told(call, "own_keys:Lossy")) == gathers
+    for call, key, complaint in (
+        ("sum", "own_keys:Lossy", "--key: expected none without the operation 'sort' or .*, found own_keys:Lossy"),
+        ("sort", "own_keys:NUMBER", "--key: expected a SortableKey, .*, found 3, which has no element"),
+        ("sort", "own_keys:nothing", "--key: 'own_keys:nothing' cannot be imported"),
+        ("sort", "i31", "--key: expected one of bool, .* or module:attribute, found 'i31'"),
+    ):
+        assert re.match(f"gpusort: {complaint}", told(call, key))
+
+
 # -- files ------------------------------------------------------------------------------------------------
 
 

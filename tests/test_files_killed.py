@@ -471,7 +471,9 @@ def test_two_at_once_with_scratch_files_in_different_folders(suffix: str, tmp_pa
     def again(progress: gpusort.Progress) -> None:
         if not refused:
             refused.append(progress.step)
-            with pytest.raises(gpusort.InvalidArgumentError, match=r"part is in the way, .* scratch files elsewhere"):
+            with pytest.raises(
+                gpusort.InvalidArgumentError, match=r"part is in the way, .* elsewhere, name their folder"
+            ):
                 gpusort.sort_file(source, target, by=by, scratch=other)
 
     gpusort.sort_file(source, target, by=by, memory=MEMORY, progress=again)

@@ -205,6 +205,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         gpusort.InvalidArgumentError, match=r"GPUSORT_SCRATCH: expected a path, found 'n+': File name too"
     ):
         gpusort.sort(held)
+    monkeypatch.delenv("GPUSORT_SCRATCH")
     monkeypatch.setenv("GPUSORT_MEMORY", "much")
     with pytest.raises(gpusort.InvalidArgumentError, match="GPUSORT_MEMORY: expected a number of bytes"):
         gpusort.sort(held)

@@ -333,7 +333,7 @@ class NumpysWord(key_cases.AbsoluteFirst):
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-@pytest.mark.parametrize("where", ["cpu", "simulator"])  # no target is asked: the reader tells
+@pytest.mark.parametrize("where", ["cpu", "simulator", "python"])  # no target is asked: the reader tells
 def test_a_method_that_gives_another_class_is_named_with_its_line(
     key: Any, method: str, complaint: str, where: str
 ) -> None:
@@ -342,6 +342,30 @@ def test_a_method_that_gives_another_class_is_named_with_its_line(
         gpusort.argsort(x, key=key, target=where) if method == "to_rank" else gpusort.sort(x, key=key, target=where)
     line = inspect.getsourcelines(getattr(key, method))[1]
     assert str(caught.value).split("\n")[0].endswith(f"test_key.py:{line}: {complaint}")
+
+
+class Printed(key_cases.AbsoluteFirst):
+    """What no other target runs."""
+
+    def to_word(self, element: Any) -> Any:
+        print(element)
+        return super().to_word(element)
+
+
+def test_plain_python_goes_by_no_word_of_another_class_and_runs_what_it_alone_can(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Where what such words give is a result, it is a wrong one."""
+    x = np.array([1, 2, 3], np.int32)
+    for call in (
+        lambda: gpusort.merge(x, x, key=NumberForWord(), target="python"),
+        lambda: gpusort.min(x, key=NumberForWord(), target="python"),
+    ):
+        with pytest.raises(KernelError, match="to_word', found the compile-time value 3"):
+            call()
+    found = gpusort.merge(x, -x, key=Printed(), target="python")
+    assert found.tolist() == gpusort.merge(x, -x, key=key_cases.AbsoluteFirst(), target="cpu").tolist()
+    assert "-3" in capsys.readouterr().out
 
 
 def test_what_a_key_says_of_its_words_is_checked_on_every_target(target: str) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..external.formats import Format, layout_of, require_known
-from ..external.maps import Mapping, MapSort, may_be_left, scratch_of
+from ..external.left import Left, require_whole
+from ..external.maps import Mapping, MapSort
 from ..external.plans import LEAST, bytes_of
 from ..external.progress import Progress
 from ..external.scratch import Scratch
@@ -94,6 +95,7 @@ def _sort(
     if progress is not None and not callable(progress):
         raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
     given, wanted = _source(source), _target(target)
+    require_whole("source", given)
     where = _folder("scratch", scratch)
     kept, room = Scratch(wanted, where, keep=checked_flag("resume", resume), source=given), bytes_of(memory)
     if dtype is None:
@@ -254,17 +256,17 @@ class MappedCall:
         return out
 
     def _is_left(self, x: object, out: object, axis: int | None) -> bool:
-        """Whether a sort in place of the array, or of a row, was killed that was too much for the memory then."""
-        array = None if out is None else _of_one_piece(x, axis)
-        if array is None or array.shape[-1] * array.itemsize <= LEAST:
-            return False
-        mapping, made = Mapping.of(x), Mapping.of(out)
-        if mapping is None or made is None or not mapping.is_at(made):
-            return False
-        where, rows = self._where(), array.reshape(-1, array.shape[-1])
-        return may_be_left(mapping, where) and any(
-            row is not None and scratch_of(row, where).is_left for row in map(Mapping.of, rows)
-        )
+        """Whether a sort in place of the array, or of a row, was killed that was too much for the memory then. Raises
+        InvalidArgumentError if one was whose elements this call would miss."""
+        left, rows = left_in(x), range(0)
+        array, mapping, made = _of_one_piece(x, axis), Mapping.of(x), Mapping.of(out)
+        if left and array is not None and mapping is not None and made is not None and mapping.is_at(made):
+            if (step := array.shape[-1] * array.itemsize) > LEAST:  # else rows are never sorted by way of a folder
+                rows = range(mapping.position, mapping.position + mapping.nbytes, step)
+        for one in left:
+            if one.may_lack and not (one.start in rows and one.is_there):
+                raise one.refusal("x")
+        return any(one.start in rows for one in left)
 
     def _into(self, x: HostArray, out: HostArray, memory: int) -> None:
         """Sorts batches of rows that fit into memory, or single rows by the external sort."""
@@ -286,12 +288,25 @@ class MappedCall:
 
     def _sort(self, x: HostArray, memory: int) -> MapSort:
         engine = OwnEngine.for_files(self.target, memory, "target")
-        return MapSort(SortElements(x.dtype, self.order, self.stable, engine), memory, self._where())
+        return MapSort(SortElements(x.dtype, self.order, self.stable, engine), memory, _where())
 
-    @staticmethod
-    def _where() -> Path | None:
-        said = word("GPUSORT_SCRATCH")
-        return _folder("GPUSORT_SCRATCH", os.path.expanduser(said) if said else None)
+
+def require_all_there(x: object) -> None:
+    """Raises InvalidArgumentError if elements of a mapped array are in what is left of a sort in place alone."""
+    for left in left_in(x) if _HAS_POSIX else ():
+        if left.may_lack:
+            raise left.refusal("x")
+
+
+def left_in(x: object) -> list[Left]:
+    """Of sorts in place of parts of a mapped array, if it is long enough for one."""
+    mapping = Mapping.read_by(x)
+    return [] if mapping is None or mapping.nbytes <= LEAST else mapping.left(_where())
+
+
+def _where() -> Path | None:
+    said = word("GPUSORT_SCRATCH")
+    return _folder("GPUSORT_SCRATCH", os.path.expanduser(said) if said else None)
 
 
 def _of_one_piece(x: object, axis: int | None) -> HostArray | None:

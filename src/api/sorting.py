@@ -175,11 +175,12 @@ def _settings(axis: object, descending: object, stable: object, algorithm: objec
 
 def _sorted_map(x: object, out: object, settings: Settings, target: Where | Planning) -> object | None:
     """The result for a memory-mapped array that exceeds memory; None for any other array."""
+    from .files import MappedCall, require_all_there  # which few need
+
     asked = Sort(*cast(Any, settings))
     if asked.key is not None or asked.algorithm is not None or isinstance(target, Planning):
+        require_all_there(x)
         return None
-    from .files import MappedCall  # which few need
-
     return MappedCall(asked.order, asked.stable, target).sorted(x, out, asked.axis)
 
 

@@ -25,6 +25,7 @@ from .cuts import Array
 from .direct import Bytes, DirectFile, take_room
 from .disk_space import raising_disk_full, require_disk_space
 from .journal import Journal, NoJournal
+from .left import Left, found_in, left_of, link_to, scratch_of
 from .plans import Plan
 from .scratch import Scratch
 from .sort import Endpoints, Passes
@@ -49,15 +50,26 @@ class Mapping:
     @classmethod
     def of(cls, array: object) -> Mapping | None:
         """A contiguous array's; None if it has none, or one that is copy-on-write or anonymous."""
-        if not isinstance(array, np.memmap) or array.mode == "c" or array.filename is None:
+        return None if getattr(array, "mode", "c") == "c" else cls.read_by(array)
+
+    @classmethod
+    def read_by(cls, array: object) -> Mapping | None:
+        """Also of a copy-on-write mapping; of an array that is not contiguous from its first byte to its last."""
+        if not isinstance(array, np.memmap) or array.filename is None:
             return None
         mapped = cast(Mapped, array)
         base = _memory_owner(mapped)
         if not isinstance(base, mmap.mmap):
             return None
-        start = mapped.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
+        low, high = np.lib.array_utils.byte_bounds(mapped)
+        start = low - np.frombuffer(base, np.uint8).ctypes.data
         first = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY
-        return cls(Path(os.fspath(array.filename)).resolve(), first + start, mapped.nbytes, base, start)
+        return cls(Path(os.fspath(array.filename)).resolve(), first + start, high - low, base, start)
+
+    def left(self, where: Path | None) -> list[Left]:
+        """Of sorts in place of some of these bytes."""
+        stop = self.position + self.nbytes
+        return [left for left in left_of(self.path, where) if max(left.start, self.position) < min(left.stop, stop)]
 
     def is_at(self, other: Mapping) -> bool:
         """Whether both are the same bytes of the same file."""
@@ -208,7 +220,7 @@ class MapSort:
         require_disk_space({folder / "runs": nbytes})
 
         def make() -> DirectFile:
-            with NamedTemporaryFile(prefix=f".{beside.name}.", dir=folder) as held:  # whose name goes with the block
+            with NamedTemporaryFile(prefix=".gpusort.", dir=folder) as held:  # whose name goes with the block
                 return DirectFile(Path(held.name), write=True)
 
         with raising_disk_full(nbytes, folder), uninterrupted(make) as file:
@@ -222,7 +234,7 @@ class MapSort:
                 f"x: {mapping.path}, which it maps, was removed, and the work of a sort in place is kept for a file of "
                 "that name: use sort(x), which makes a sorted copy"
             )
-        scratch = scratch_of(mapping, self.where)
+        scratch = scratch_of(mapping.path, mapping.position, self.where)
         with raising_disk_full(x.nbytes, self.folder(mapping.path)), scratch, scratch:
             scratch.lock()
             runs_file, journal = scratch.folder / "runs", scratch.journal
@@ -234,11 +246,14 @@ class MapSort:
                 raise self._overtaken(mapping, scratch, "written to")
             journal.done = {step for step in journal.done if step.startswith("run")}
             with DirectFile(runs_file, write=True) as runs:
-                restored = OnFailure(lambda: self._restore(x, mapping, runs, journal))
+                restored = OnFailure(lambda: self._restore(x, mapping, runs, scratch))
                 with restored, restored, restored:
                     runs.reserve(x.nbytes)
+                    self._link(scratch)
+                    self._require_alone(mapping, scratch)  # now that others find this
                     Passes(self.work, x.size, plan, Endpoints(end, runs, end), journal, None).run()
                     mapping.sync()
+                    self._unlink(scratch)
 
     def _agreed(self, scratch: Scratch, mapping: Mapping, x: Array) -> Plan:
         """The plan of a killed call that had begun to overwrite the array, which must be resumed; else a new one."""
@@ -252,11 +267,7 @@ class MapSort:
             if not must_resume or scratch.journal.sorted_before["inode"] == identity["inode"]:
                 return scratch.claim(identity, plan, resume=must_resume)
         except InvalidArgumentError as error:
-            raise InvalidArgumentError(
-                f"x: a process that sorted {mapping.path} in place was killed, and its elements are in "
-                f"{scratch.folder}: sort it with the same arguments first, or remove {scratch.folder} to sort the "
-                "array as it is now, without them"
-            ) from error
+            raise found_in(scratch, mapping.path, mapping.position).refusal("x") from error
         raise self._overtaken(mapping, scratch, "replaced")
 
     @staticmethod
@@ -266,8 +277,28 @@ class MapSort:
             f"time are in {scratch.folder / 'runs'}: remove {scratch.folder} to sort the array as it is now"
         )
 
-    def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, journal: Journal) -> None:
+    def _require_alone(self, mapping: Mapping, scratch: Scratch) -> None:
+        """Raises InvalidArgumentError if another sort in place of some of these bytes is under way, or was killed."""
+        for other in mapping.left(self.where):
+            if other.folder != scratch.folder and (other.may_lack or other.is_under_way):
+                raise other.refusal("x")
+
+    @staticmethod
+    def _link(scratch: Scratch) -> None:
+        link = link_to(scratch)
+        with suppress(OSError):  # where nothing can be written, calls find the folder by GPUSORT_SCRATCH alone
+            if link is not None and not link.is_symlink():
+                link.symlink_to(scratch.folder)
+
+    @staticmethod
+    def _unlink(scratch: Scratch) -> None:
+        """Before the folder goes: a link that leads nowhere tells of elements that are lost."""
+        if (link := link_to(scratch)) is not None and link.is_symlink():
+            link.unlink(missing_ok=True)
+
+    def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, scratch: Scratch) -> None:
         """Copies the runs back to the array, if it was written to. Then there is nothing to resume."""
+        journal = scratch.journal
         if journal.done and journal.has("begun"):
             journal.mark(f"begun {x.nbytes}", runs.sync, now=True)
             spilled = self.work.spilled
@@ -276,19 +307,8 @@ class MapSort:
                 held = runs.copied(start, min(start + size, x.nbytes)).view(spilled)
                 x[start // spilled.itemsize :][: held.size] = held
             mapping.sync()
+        self._unlink(scratch)
         journal.done.clear()
-
-
-def scratch_of(mapping: Mapping, where: Path | None) -> Scratch:
-    """Of a sort in place."""
-    return Scratch(mapping.path.with_name(f"{mapping.path.name}@{mapping.position}"), where, keep=True)
-
-
-def may_be_left(mapping: Mapping, where: Path | None) -> bool:
-    """Whether there is a scratch folder of any part of the file: to ask for each of many rows would take long."""
-    with suppress(FileNotFoundError):
-        return any(name.startswith(f"{mapping.path.name}@") for name in os.listdir(where or mapping.path.parent))
-    return False
 
 
 def _is_same_file(path: Path, other: Path) -> bool:

@@ -18,7 +18,7 @@ from .journal import Journal
 from .plans import Plan
 from .versions import Facts, identity_of, is_at, stamps_of
 
-_JOURNAL = "journal"
+JOURNAL = "journal"
 SCRATCH, PART = ".sorting", ".part"  # how the names end of a scratch folder, and of an incomplete result
 _RESUMED, _WHOLE = "resumed", "whole "  # lines of the journal, as are steps
 
@@ -34,6 +34,12 @@ class Scratch(AbstractContextManager["Scratch"]):
         if where is not None:  # targets in different folders may have the same name
             name = f"{target.name}.{hashlib.sha256(os.fsencode(target)).hexdigest()[:12]}{SCRATCH}"
         self.folder = (where or target.parent) / name
+        beyond = len(os.fsencode(name)) - os.pathconf(target.parent, "PC_NAME_MAX")
+        if beyond > 0:
+            raise InvalidArgumentError(
+                f"target: {target} has a name too long for the folder {name} of its sort: give it one that is {beyond} "
+                "bytes shorter"
+            )
         self.target, self._source, self._keep = target, source, keep
         self._identity: Facts = {} if source is None else identity_of(source)
         self._is_ours = False  # ours to remove: a sort that was killed may have left what is to be resumed
@@ -48,7 +54,12 @@ class Scratch(AbstractContextManager["Scratch"]):
     @property
     def is_left(self) -> bool:
         """Whether a sort was killed that had it, or is under way."""
-        return (self.folder / _JOURNAL).is_file()
+        return (self.folder / JOURNAL).is_file()
+
+    @property
+    def journal_text(self) -> str:
+        """As it is, whoever has the lock."""
+        return (self.folder / JOURNAL).read_text("utf-8", "replace")
 
     @property
     def journal(self) -> Journal:
@@ -82,8 +93,8 @@ class Scratch(AbstractContextManager["Scratch"]):
         is_known = self.folder.exists() and self.part.is_file() and self.part != self._source
         if os.path.lexists(self.part) and not is_known:
             raise InvalidArgumentError(
-                f"target: {self.part} is in the way, which no sort has left that is known here: move or delete it, "
-                "if no other sort is running that has scratch files elsewhere"
+                f"target: {self.part} is in the way, which no sort has left that is known here: if one has scratch "
+                "files elsewhere, name their folder (scratch=, --scratch); else move or delete it"
             )
         while not self._is_locked():
             pass
@@ -94,7 +105,7 @@ class Scratch(AbstractContextManager["Scratch"]):
         """Tries to create and lock the folder. False, to try again, if another sort that finished just removed it."""
         import fcntl
 
-        path = self.folder / _JOURNAL
+        path = self.folder / JOURNAL
         with suppress(FileExistsError):
             self.folder.mkdir(0o700)  # the data may be private
         try:
@@ -226,7 +237,7 @@ class Scratch(AbstractContextManager["Scratch"]):
             self.part.unlink(missing_ok=True)
             self._let_go()
         for entry in self.folder.iterdir():
-            if entry.name != _JOURNAL:
+            if entry.name != JOURNAL:
                 entry.unlink()
         return plan
 
@@ -234,7 +245,7 @@ class Scratch(AbstractContextManager["Scratch"]):
         """Journals how files are left."""
         with suppress(OSError):  # the exception under way matters more
             if not self._is_over():
-                files = [self.part, *(path for path in self.folder.iterdir() if path.name != _JOURNAL)]
+                files = [self.part, *(path for path in self.folder.iterdir() if path.name != JOURNAL)]
                 self.journal.note_stop(stamps_of(files))
 
     def _require_stamps(self, stamps: Facts) -> None:

@@ -33,7 +33,7 @@ from .memories import invocation_method, memory_method, registers
 from .messages import describe
 from .operators import intrinsic, is_generated, scalar_of_class
 from .source import signature_of, source_of
-from .span import KernelError, Span, expected
+from .span import KernelError, ResultError, Span, expected
 from .values import (
     Given,
     InvocationValue,
@@ -157,9 +157,10 @@ class CallReader(ExpressionReader, ABC):
                 element = self.attribute(node, owner, classes[name])
                 if is_known(element) and class_behind(found) is not class_of(element):
                     source, owned = source_of(function), f"the `{classes[name]}` of {made.__name__}"
-                    expected(
-                        source.span(source.tree), f"{shown(element)}, {owned}, from {function.__qualname__!r}, "
-                        f"found {describe(found)}, e.g. `return {messages.element_of(element, found)}`",
+                    raise ResultError(
+                        source.span(source.tree), f"expected {shown(element)}, {owned}, from "
+                        f"{function.__qualname__!r}, found {describe(found)}, e.g. "
+                        f"`return {messages.element_of(element, found)}`",
                     )  # fmt: skip
 
     def overridable(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:

@@ -47,6 +47,10 @@ class KernelError(TypeError):
         return type(self), (self.span, self.message)
 
 
+class ResultError(KernelError):
+    """Of a method of a key, a monoid or a finish that gives another class than the object declares."""
+
+
 def expected(span: Span, what: str) -> NoReturn:
     """Raises KernelError: "expected `what`", which should end with what was found and an example."""
     raise KernelError(span, f"expected {what}")

@@ -12,7 +12,8 @@ import numpy as np
 
 from ...forks import require_running
 from ...kernel.launch import Buffer, Launch, Role, Schedule, is_buffer
-from ...kernel.span import KernelError
+from ...kernel.span import KernelError, ResultError
+from ...kernel.specialise import specialise
 from ...types.elements import dtype_of
 from ...types.errors import BarrierDivergenceError, InvalidArgumentError, OutOfBoundsError
 from ...types.invocation import Invocation, InvocationIds, Synchronise
@@ -38,6 +39,7 @@ class PlainPython(Interpreter):
         work = work_of(schedule, read_all=False)
         for launch in schedule.launches:
             self._require_within_limits(launch)
+            _require_declared(launch)
         memory = bytes_behind(work, arrays)
         storage = {buffer.name: _storage(buffer, memory[buffer.name]) for buffer in work.buffers}
         for launch in schedule.launches:
@@ -104,6 +106,26 @@ class PlainPython(Interpreter):
                 raise
 
         return invoke
+
+
+def _require_declared(launch: Launch) -> None:
+    """Raises ResultError if a method of a caller's key, monoid or finish gives another class than the object declares:
+    Python itself would go on with what it gives, to a line of ours or to a wrong result."""
+    if any(map(_is_callers, launch.arguments)):
+        try:
+            specialise(launch)
+        except ResultError:
+            raise
+        except KernelError:  # of what runs as Python alone, such as a `print`
+            pass
+
+
+def _is_callers(argument: object) -> bool:
+    """Whether it is an object of a caller's class, or has one."""
+    home = type(argument).__module__.partition(".")[0]
+    if home not in ("builtins", __name__.partition(".")[0]):
+        return True
+    return any(_is_callers(getattr(argument, field.name)) for field in getattr(type(argument), "__attrs_attrs__", ()))
 
 
 class _Input(Storage[object]):

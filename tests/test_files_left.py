@@ -1,0 +1,240 @@
+"""Files of which a sort in place, of a memory-mapped array, was killed: no call takes them for whole."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.external import direct, maps
+from tests.new_process import run_sort
+from tests.reference import Array, assert_same_bits
+from tests.test_files_mapped import COUNT, KILLED, names
+
+REFUSED = r"a process that sorted .* in place was killed, or still sorts it, and its elements are in"
+
+
+@pytest.fixture(autouse=True)
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_MEMORY", "64K")
+
+
+@pytest.fixture
+def x() -> Array:
+    return np.random.default_rng(3).random(COUNT)
+
+
+def half_written(folder: Path, x: Array, scratch: Path | None = None) -> maps.Mapped:
+    np.save(folder / "x.npy", x)
+    where = "" if scratch is None else str(scratch)
+    assert run_sort(KILLED, "3", cwd=folder, GPUSORT_SCRATCH=where).returncode == -signal.SIGKILL
+    held = np.load(folder / "x.npy", mmap_mode="r+")
+    assert isinstance(held, np.memmap)
+    assert not np.array_equal(np.sort(held), np.sort(x))
+    return held
+
+
+def in_place(x: Array, axis: int = -1) -> None:
+    gpusort.sort_inplace(x, axis=axis, stable=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: gpusort.sort_inplace(x, algorithm=gpusort.Radix()),
+        lambda x: gpusort.sort(x, out=x, algorithm=gpusort.Bitonic()),
+        gpusort.sort,
+        lambda x: gpusort.sort(x, axis=None),
+        lambda x: gpusort.sort(np.memmap(x.filename, x.dtype, "c", x.offset, x.shape)),
+        lambda x: gpusort.plan(gpusort.sort, x, out=x),
+        lambda x: gpusort.plan(gpusort.sort, x),
+        lambda x: in_place(x[100:]),
+        lambda x: in_place(x[:-100]),
+        lambda x: in_place(x[::-1]),
+        lambda x: in_place(x.reshape(2, -1)),
+        lambda x: in_place(x.reshape(40, -1)),
+        lambda x: in_place(x.reshape(2, -1), axis=0),
+        lambda x: gpusort.sort_file(x.filename, "other.npy"),
+        lambda x: gpusort.sort_file(x.filename, x.filename),
+        lambda x: gpusort.argsort_file(x.filename, "other.npy"),
+    ],
+)
+def test_every_call_that_would_miss_elements_is_refused(
+    call: Callable[[maps.Mapped], object], x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = half_written(tmp_path, x)
+    monkeypatch.chdir(tmp_path)
+    left, folder = (tmp_path / "x.npy").read_bytes(), tmp_path / "x.npy@128.sorting"
+    for memory in ("64K", "1G", ""):
+        monkeypatch.setenv("GPUSORT_MEMORY", memory)
+        with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED) as error:
+            call(held)
+        assert f"or remove {folder} to sort" in str(error.value)
+    assert (tmp_path / "x.npy").read_bytes() == left
+    assert names(tmp_path) == ["x.npy", "x.npy@128.sorting"]
+    in_place(held)
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x))
+    call(held)
+
+
+def test_other_parts_of_the_file_and_other_files_are_sorted(x: Array, tmp_path: Path) -> None:
+    """What was killed is one row, so the other is whole; a file of that name that came since is, too."""
+    both = np.stack([x, -x])
+    np.save(tmp_path / "x.npy", both)
+    code = KILLED.replace('mmap_mode="r+")', 'mmap_mode="r+")[0]')
+    assert run_sort(code, "3", cwd=tmp_path).returncode == -signal.SIGKILL
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    assert_same_bits(np.asarray(gpusort.sort(held[1])), np.sort(-x))
+    in_place(held[1])
+    with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+        gpusort.sort(held)
+    in_place(held)
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(both))
+    half_written(tmp_path, x)
+    np.save(tmp_path / "new.npy", x)
+    (tmp_path / "new.npy").replace(tmp_path / "x.npy")
+    gpusort.sort_file(tmp_path / "x.npy", tmp_path / "sorted.npy")
+    assert_same_bits(np.load(tmp_path / "sorted.npy"), np.sort(x))
+
+
+@pytest.mark.parametrize("had", ["a", None])
+@pytest.mark.parametrize("has", ["b", None])
+def test_the_folder_for_runs_is_found_whatever_this_call_would_choose(
+    had: str | None, has: str | None, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "data"):
+        (tmp_path / name).mkdir()
+    held = half_written(tmp_path / "data", x, None if had is None else tmp_path / had)
+    if has is not None:
+        monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / has))
+    with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+        gpusort.sort(held)
+    in_place(held)
+    assert_same_bits(np.load(tmp_path / "data" / "x.npy"), np.sort(x))
+    assert [names(tmp_path / name) for name in ("a", "b", "data")] == [[], [], ["x.npy"]]
+
+
+def test_a_folder_for_runs_that_is_gone_is_missed(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one of a disk that is not mounted: elements are there alone."""
+    scratch, data = tmp_path / "scratch", tmp_path / "data"
+    scratch.mkdir()
+    data.mkdir()
+    held = half_written(data, x, scratch)
+    scratch.rename(tmp_path / "gone")
+    for call in (in_place, gpusort.sort):
+        with pytest.raises(gpusort.InvalidArgumentError, match=f"in {scratch}/x.npy@128.*, which is not there, or"):
+            call(held)
+    (tmp_path / "gone").rename(scratch)
+    data.rename(tmp_path / "moved")  # then the folder is of a file that is not here
+    moved = np.load(tmp_path / "moved" / "x.npy", mmap_mode="r+")
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"of a file elsewhere: bring both back, or remove .* and"):
+        in_place(moved)
+    (tmp_path / "moved").rename(data)
+    shutil.rmtree(scratch)
+    (data / "x.npy@128.sorting").unlink()
+    left = np.sort(np.asarray(held))
+    in_place(held)
+    assert_same_bits(np.asarray(held), left)
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_an_interrupt_leaves_no_link(at: int, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch, data = tmp_path / "scratch", tmp_path / "data"
+    scratch.mkdir()
+    data.mkdir()
+    np.save(data / "x.npy", x)
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(scratch))
+    held = np.load(data / "x.npy", mmap_mode="r+")
+    seen: list[list[str]] = []
+    write = maps.ArrayEndpoint.write
+
+    def stop(self: maps.ArrayEndpoint, *given: object) -> None:
+        seen.append(names(data))
+        if len(seen) > at:
+            raise KeyboardInterrupt
+        write(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(maps.ArrayEndpoint, "write", stop)
+    with pytest.raises(KeyboardInterrupt):
+        in_place(held)
+    assert seen[0] == ["x.npy", "x.npy@128.sorting"]
+    assert [names(data), names(scratch)] == [["x.npy"], []]
+    assert_same_bits(np.sort(np.asarray(held)), np.sort(x))
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_name_too_long_for_a_folder_beside_it(
+    elsewhere: bool, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left then; by as many bytes less it is sorted."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    if elsewhere:
+        monkeypatch.setenv("GPUSORT_SCRATCH", str(scratch))
+
+    def sort_file(path: Path) -> None:
+        gpusort.sort_file(path, path, memory="64K", scratch=scratch if elsewhere else None)
+
+    for call in (sort_file, lambda path: gpusort.sort_inplace(np.load(path, mmap_mode="r+"))):
+        path = tmp_path / f"{'é' * 125}a.npy"  # 255 bytes
+        np.save(path, x)
+        with pytest.raises(
+            gpusort.InvalidArgumentError, match=r"name too long for the folder .* bytes shorter"
+        ) as error:
+            call(path)
+        assert names(tmp_path) == ["scratch", path.name]
+        beyond = int(str(error.value).split()[-3])
+        shorter = tmp_path / f"{'a' * (251 - beyond)}.npy"
+        path.rename(shorter)
+        call(shorter)
+        assert_same_bits(np.load(shorter), np.sort(x))
+        assert names(tmp_path) == [shorter.name, "scratch"]
+        assert not names(scratch)
+        shorter.unlink()
+
+
+def test_any_name_will_do_for_a_copy(x: Array, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{letter * 251}.npy" for letter in "ab"]
+    np.save(paths[0], x)
+    held = np.load(paths[0], mmap_mode="r")
+    assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(x))
+    out = np.lib.format.open_memmap(paths[1], "w+", x.dtype, x.shape)
+    gpusort.sort(held, out=out)
+    assert_same_bits(np.load(paths[1]), np.sort(x))
+
+
+def test_two_sorts_in_place_of_parts_that_overlap(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is refused, wherever its scratch folder is, before either has written anything; what does not overlap
+    is sorted."""
+    np.save(tmp_path / "x.npy", x)
+    (tmp_path / "scratch").mkdir()
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    read, refused, others = maps.ArrayEndpoint.read, list[str](), list[Array]()
+
+    def again(self: maps.ArrayEndpoint, *given: object) -> direct.Bytes:
+        monkeypatch.setattr(maps.ArrayEndpoint, "read", read)
+        for where in ("", str(tmp_path / "scratch")):
+            monkeypatch.setenv("GPUSORT_SCRATCH", where)
+            for part in (held[:20_000], held[19_000:], held[10_000:]):
+                with pytest.raises(gpusort.InvalidArgumentError, match=rf"{REFUSED}|is being sorted already") as error:
+                    in_place(part)
+                refused.append(str(error.value))
+        in_place(held[20_000:])
+        return read(self, *given)  # type: ignore[arg-type]
+
+    for scratch in ("", str(tmp_path / "scratch")):
+        held[:] = x
+        monkeypatch.setenv("GPUSORT_SCRATCH", scratch)
+        monkeypatch.setattr(maps.ArrayEndpoint, "read", again)
+        in_place(held[:20_000])
+        others.append(np.array(held))
+    assert len(refused) == 12
+    for found in others:
+        assert_same_bits(found, np.concatenate([np.sort(x[:20_000]), np.sort(x[20_000:])]))
+    assert names(tmp_path) == ["scratch", "x.npy"]
+    assert not names(tmp_path / "scratch")
