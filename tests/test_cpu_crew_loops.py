@@ -65,6 +65,29 @@ def test_a_loop_without_memory_is_an_error() -> None:
     assert crew.run(number(), 10, numbers_for(np.empty(10, np.intp)), 3)
 
 
+@pytest.mark.parametrize("more", [-1, 0, 1, 2])
+def test_a_loop_with_too_many_arguments_is_the_pools(more: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit among the words of an order would not reach it."""
+    monkeypatch.setenv("GPUSORT_THREADS", "4")
+    monkeypatch.setattr(crews, "core_count", lambda: 4)
+    orders: list[int] = []
+    run = Crew.run
+
+    def seen(crew: Crew, kernel: Kernel, length: int, arguments: Sequence[int], threads: int, first: int) -> bool:
+        orders.append(len(arguments))
+        return run(crew, kernel, length, arguments, threads, first)
+
+    monkeypatch.setattr(Crew, "run", seen)
+    count = crews.MOST_ARGUMENTS + more
+    names = [f"n{place}" for place in range(count - 2)]  # behind an array, which is two
+    body = f"    for index in range(start, stop):\n        places[index] = index + {' + '.join(names)}"
+    takes = ", ".join(["start: i8", "stop: i8", "places: i8[]", *(f"{name}: i8" for name in names)])
+    places, numbers = np.zeros(1 << 17, np.intp), [1 << place for place in range(len(names))]
+    share_kernel(compiled_loop("with_many", takes, body), places.size, [*numbers_for(places), *numbers], places.nbytes)
+    assert_same_bits(places, np.arange(places.size) + sum(numbers))
+    assert orders == ([count] if more <= 0 else [])
+
+
 @pytest.mark.parametrize("left_after", [0, 1, 3, None])
 def test_a_long_loop_is_several_jobs(left_after: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between which an interrupt is heard. What is left when another caller takes the crew, the pool does."""

@@ -176,6 +176,15 @@ def test_on_every_target_no_element_is_lost(target: str, way: str) -> None:
     check_strikes(rows_of_floats, lambda x: WAYS[way](x, target), 12 if target == "cpu" else 2)
 
 
+@pytest.mark.parametrize("name", ["u4", "i8", "f8 with specials", "few u4"])
+@pytest.mark.usefixtures("threads")
+def test_a_result_that_is_the_array_by_another_view_is_in_place(name: str) -> None:
+    """As an array of another library's is seen as NumPy's, twice."""
+    given = CASES[name]
+    path = SortPath(TARGET.policy, NUMPY.spec("x", given), 0, SortOrder.ASCENDING, stable=False)
+    check_strikes(given.copy, lambda x: path.into((x,), (x[:],)), 14)
+
+
 @pytest.mark.parametrize("length", [301, 1 << 17])
 def test_what_overlaps_its_result_is_written_at_once(length: int) -> None:
     """A part of the array is overwritten, by all of the result or by nothing."""
