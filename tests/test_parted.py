@@ -30,7 +30,7 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.params import ScanPolicy
 from tests.covering import examples, few_cases
 from tests.reference import Array, assert_same_bits, sample
-from tests.test_multi import CountingMemory, Threads, Traffic, of_all_ranks
+from tests.test_multi import CountingMemory, Threads, Traffic, of_all_ranks, rotated
 
 SMALL = ScanPolicy(group_size=32, items=7, subgroups=True)
 TILE = 32 * 7
@@ -180,6 +180,17 @@ def test_copies_are_waited_for_by_both_ranks() -> None:
     waits = Counter(mark for memory in memories for mark in set(memory.awaited))
     assert len(waits) > 3 * 2  # of each rank several buckets
     assert {*waits.values()} == {2}
+
+
+def test_keys_of_ones_own_are_merged() -> None:
+    """Buckets are parted by the dtype's own words."""
+    key = rotated(7)
+    parts = [np.random.default_rng(rank).integers(0, 1 << 32, 3000, dtype=np.uint32) for rank in range(2)]
+    lengths, memory = [3000, 3000], DeviceLike(Traffic())
+    work = Work(parts[0].dtype, key=key)
+    shards = [sort_by_samples(work, memory, (one,), rank, lengths, lengths) for rank, one in enumerate(parts)]
+    found = [merged(work, runs)[0] for runs in drive_all(shards, [memory] * 2)]
+    assert_same_bits(np.concatenate(found), gpusort.sort(np.concatenate(parts), key=key))
 
 
 @pytest.mark.parametrize("step", [2, -1])
