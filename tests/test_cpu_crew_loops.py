@@ -56,6 +56,14 @@ def test_numbers_of_64_bits_reach_a_loop_whole() -> None:
     assert_same_bits(places, words & np.uint64((1 << 64) - 3))
 
 
+def test_numbers_below_zero_reach_a_loop() -> None:
+    body = "    for index in range(start, stop):\n        places[index] = index + by"
+    places, kernel = np.empty(1000, np.intp), compiled_loop("moved", "start: i8, stop: i8, places: i8[], by: i8", body)
+    for by in (-1, -(1 << 62), (1 << 62) + 3):
+        assert Crew().run(kernel, places.size, [*numbers_for(places), by], 4)
+        assert_same_bits(places, np.arange(places.size) + by)
+
+
 def test_a_loop_without_memory_is_an_error() -> None:
     refuses = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(lambda *_: 1)
     kernel = attrs.evolve(number(), address=ctypes.cast(refuses, ctypes.c_void_p).value or 0)

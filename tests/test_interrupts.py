@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +15,8 @@ import gpusort
 from gpusort import Bitonic
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.arrays.host import NUMPY
+from gpusort.targets.cpu.host.at_sight import few_words
+from gpusort.targets.cpu.host.counting import sort_few
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.pool import shared_pool
@@ -132,6 +135,19 @@ def test_no_element_is_lost_and_nobody_goes_on(name: str, order: SortOrder) -> N
     done: list[int] = []
     shared_pool().run(done.append, 100)
     assert sorted(done) == list(range(100))
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_few_others_are_put_around_one_word_at_once() -> None:
+    given = np.where(np.arange(N) % 50 == 25, integers("i8"), 7)  # which no glance sees
+
+    def sort(x: Array) -> None:
+        assert sort_few(x, x, SortOrder.ASCENDING, TARGET.policy, shared_pool())
+
+    few = few_words(given, SortOrder.ASCENDING)
+    assert few is not None
+    assert few.words.size == 1
+    check_strikes(given.copy, sort, 1000, os.path.join("targets", "cpu", "host", "counting.py"))
 
 
 def test_no_thread_is_needed_to_sort_in_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,10 +100,11 @@ def test_what_does_not_sort_is_never_taken() -> None:
 
 def test_what_one_launch_does_not_hold_is_never_tried() -> None:
     limits = attrs.evolve(INFO.limits, groups=256)
+    small = attrs.evolve(INFO, limits=limits)
 
     @attrs.define
     class Small(Timed):
-        info: TargetInfo = attrs.evolve(INFO, limits=limits)
+        info: TargetInfo = small
 
         def device_seconds(self, schedule: Schedule, arrays: Mapping[str, npt.NDArray[np.unsignedinteger]]) -> float:
             assert all(launch.grid.groups <= limits.groups for launch in schedule.launches)
