@@ -64,8 +64,9 @@ def test_numbers_below_zero_reach_a_loop() -> None:
         assert_same_bits(places, np.arange(places.size) + by)
 
 
-def test_a_loop_without_memory_is_an_error() -> None:
-    refuses = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(lambda *_: 1)
+@pytest.mark.parametrize("slices", [1, 10])
+def test_a_loop_without_memory_is_an_error(slices: int) -> None:
+    refuses = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(lambda start, _: int(start < slices))
     kernel = attrs.evolve(number(), address=ctypes.cast(refuses, ctypes.c_void_p).value or 0)
     crew = Crew()
     with pytest.raises(MemoryError):

@@ -644,6 +644,8 @@ def test_wrong_uses() -> None:
         multi.sort([x, x.astype(np.int8)])
     with pytest.raises(gpusort.InvalidArgumentError, match=r"parts\[0\]: expected an array of one dimension"):
         multi.sort([x.reshape(2, 2)])
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"sizes: expected 2 .*, found \[-1, 9\]"):
+        multi.sort([x, x], sizes=[-1, 9])
     with pytest.raises(gpusort.InvalidArgumentError, match="sizes: expected 2 numbers that add up to 8"):
         multi.sort([x, x], sizes=[4, 5])
     with pytest.raises(gpusort.InvalidArgumentError, match="sizes: expected 'kept', 'balanced' or numbers"):
