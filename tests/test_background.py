@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -222,6 +223,43 @@ def test_a_caller_who_cannot_load_a_compiler_takes_numpys_way(
     assert not any(loads.has((iter, ()), nbytes) for _ in range(3))
     assert [str(failure) for failure in loads.failures] == ["no room for llvmlite.binding"]
     assert len(caplog.records) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_waits_for_what_is_being_loaded_and_the_child_loads_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GPUSORT_THREADS", "2")
+    shared, begun, ended = background.background, threading.Event(), list[int]()
+    goes_on = [True]
+
+    def slowly() -> Iterator[object]:
+        while goes_on:
+            begun.set()
+            time.sleep(0.2)
+            ended.append(0)
+            yield None
+            begun.clear()
+            time.sleep(0.01)
+
+    def quickly() -> Iterator[object]:
+        yield None
+
+    shared.foresee((slowly,))
+    try:
+        assert begun.wait(60)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            if ended and shared.wait(0):  # for nothing of the parent's
+                shared.foresee((quickly,))
+                status = 0 if shared.wait(30) and shared.has((quickly,), 8) else 2
+            os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        goes_on.clear()
+    assert shared.wait(60)
 
 
 def test_an_array_so_large_that_loading_is_worth_it_waits(loads: Background) -> None:

@@ -350,3 +350,16 @@ def test_processes_that_start_at_once_share_one_key(place: Path) -> None:
     end_well_side_by_side(command, 6, timeout=60)
     assert all(read_sealed("cpu", f"all-{number}") == b"x" * number for number in range(30))
     assert sorted(path.name for path in place.iterdir()) == ["cpu", "key"]
+
+
+def test_a_file_has_its_name_once_all_of_it_is_written(tmp_path: Path) -> None:
+    """A process that is killed as it gives the name leaves nothing that is half written."""
+    content, seen = b"a few bytes, which a buffer holds", list[bytes]()
+
+    def place(temporary: str, path: str) -> None:
+        seen.append(Path(temporary).read_bytes())
+        os.replace(temporary, path)
+
+    assert cache.write_file(str(tmp_path / "kept"), content, place)
+    assert seen == [content]
+    assert (tmp_path / "kept").read_bytes() == content

@@ -56,13 +56,45 @@ def test_numbers_of_64_bits_reach_a_loop_whole() -> None:
     assert_same_bits(places, words & np.uint64((1 << 64) - 3))
 
 
-def test_a_loop_without_memory_is_an_error() -> None:
-    refuses = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(lambda *_: 1)
+def test_numbers_below_zero_reach_a_loop() -> None:
+    body = "    for index in range(start, stop):\n        places[index] = index + by"
+    places, kernel = np.empty(1000, np.intp), compiled_loop("moved", "start: i8, stop: i8, places: i8[], by: i8", body)
+    for by in (-1, -(1 << 62), (1 << 62) + 3):
+        assert Crew().run(kernel, places.size, [*numbers_for(places), by], 4)
+        assert_same_bits(places, np.arange(places.size) + by)
+
+
+@pytest.mark.parametrize("slices", [1, 10])
+def test_a_loop_without_memory_is_an_error(slices: int) -> None:
+    refuses = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(lambda start, _: int(start < slices))
     kernel = attrs.evolve(number(), address=ctypes.cast(refuses, ctypes.c_void_p).value or 0)
     crew = Crew()
     with pytest.raises(MemoryError):
         crew.run(kernel, 10, [], 3)
     assert crew.run(number(), 10, numbers_for(np.empty(10, np.intp)), 3)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 2])
+def test_a_loop_with_too_many_arguments_is_the_pools(more: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit among the words of an order would not reach it."""
+    monkeypatch.setenv("GPUSORT_THREADS", "4")
+    monkeypatch.setattr(crews, "core_count", lambda: 4)
+    orders: list[int] = []
+    run = Crew.run
+
+    def seen(crew: Crew, kernel: Kernel, length: int, arguments: Sequence[int], threads: int, first: int) -> bool:
+        orders.append(len(arguments))
+        return run(crew, kernel, length, arguments, threads, first)
+
+    monkeypatch.setattr(Crew, "run", seen)
+    count = crews.MOST_ARGUMENTS + more
+    names = [f"n{place}" for place in range(count - 2)]  # behind an array, which is two
+    body = f"    for index in range(start, stop):\n        places[index] = index + {' + '.join(names)}"
+    takes = ", ".join(["start: i8", "stop: i8", "places: i8[]", *(f"{name}: i8" for name in names)])
+    places, numbers = np.zeros(1 << 17, np.intp), [1 << place for place in range(len(names))]
+    share_kernel(compiled_loop("with_many", takes, body), places.size, [*numbers_for(places), *numbers], places.nbytes)
+    assert_same_bits(places, np.arange(places.size) + sum(numbers))
+    assert orders == ([count] if more <= 0 else [])
 
 
 @pytest.mark.parametrize("left_after", [0, 1, 3, None])

@@ -253,6 +253,8 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"rows": (1 << 32,)}, "rows: expected lengths of at least 1 and below 2..32, or 'any', found 4294967296"),
         ({"lanes": -1}, "lanes: expected 0, or a power of two up to 64, found -1"),
         ({"lanes": 3}, "lanes: expected 0, or a power of two up to 64, found 3"),
+        ({"lanes": 12}, "lanes: expected 0, or a power of two up to 64, found 12"),
+        ({"lanes": 128}, "lanes: expected 0, or a power of two up to 64, found 128"),
         ({"operations": "reduce", "monoids": ("math:pi",)}, "monoids: expected a monoid for 'pi', found 3.14"),
         ({"keys": ("math:pi",)}, "keys: expected a SortableKey for 'pi', found 3.14"),
         ({"keys": {"pi": 3}}, "keys: expected a SortableKey for 'pi', found 3, which has no"),

@@ -12,15 +12,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
 import gpusort
 from gpusort.export import naga
 from gpusort.export.kernels import wgsl_kernel
-from gpusort.export.native import header_of
+from gpusort.export.native import header_of, native_files
 from gpusort.export.plans import Plan, exported_of
-from gpusort.export.request import checked_request
+from gpusort.export.request import Format, checked_request
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.passes.safe import guarded_outside_ours
@@ -181,6 +182,19 @@ def test_texts_name_their_bindings_and_clear_no_memory(
         memories = found.get("threadgroup_memories", ())
         assert sum(memories) <= 16384
         assert all(length % 16 == 0 for length in memories)  # or Metal refuses it
+
+
+def test_metal_is_told_of_memories_in_steps_that_it_takes() -> None:
+    """Whatever naga writes, which is not everywhere."""
+    exported = exported_of(("sum",), checked_request(("sum",), ("u32",), (), (), (), 0))
+    texts = ["var<workgroup> a: array<u32, 5>;\nvar<workgroup> b: array<atomic<u32>, 8>;", "var<private> c: u32;"]
+    for number, one in enumerate(exported.kernels.all):
+        exported.kernels.all[number] = attrs.evolve(one, text=texts[number > 0])
+    codes = [b"_mslBufferSizes", *[b""] * (len(exported.kernels.all) - 1)]
+    first, *others = json.loads(native_files(exported, "x", Format.MSL, codes)["x.json"])["kernels"]
+    assert (first["threadgroup_memories"], first["sizes_binding"]) == ([32, 32], len(first["bindings"]))
+    assert others
+    assert all((one["threadgroup_memories"], one["sizes_binding"]) == ([], None) for one in others)
 
 
 @kernel

@@ -128,6 +128,16 @@ def test_leaves_out_the_digits_that_all_have_in_common() -> None:
     assert bits(np.array([1.0, 1.0])) == range(64)
 
 
+@pytest.mark.parametrize("dtype", ["i4", "u8"])
+def test_each_of_a_few_rows_has_digits_of_its_own(dtype: str) -> None:
+    """Of the first row the lowest differ alone."""
+    rows = np.random.default_rng(5).integers(0, [[200], [1 << 30]], (2, 9000)).astype(dtype)
+    for source in (rows, rows[::-1].copy()):
+        results = np.empty_like(source)
+        radix_sort.sort_by_radix(source, results, SortOrder.ASCENDING, Pool(3))
+        assert_same_bits(results, np.sort(source))
+
+
 def test_whether_numpy_is_slow_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     for seconds, is_slow in ((1e-5, False), (1e-2, True)):
         clock = iter(range(1000))

@@ -539,6 +539,15 @@ def test_special_values() -> None:
         np.testing.assert_array_equal(reduced("sum", x, 1), by_numpy("sum", x, 1))
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_a_sum_of_negative_zeros_is_zero(dtype: str) -> None:
+    """As NumPy's, which starts from 0.0: of rows and columns, in parts and in one piece."""
+    x = np.full((300, 2000), -0.0, dtype)
+    for view in (x, x[:, ::3], x.T, x[::-1], x[:, :1900]):
+        for axis in (None, 0, 1):
+            assert not np.signbit(reduced("sum", view, axis)).any()
+
+
 def test_nobody_is_warned() -> None:
     huge = np.full((4, 300_000), np.finfo("f4").max, np.float32)
     signalling = np.full(7, 0x7FA00000, np.uint32).view(np.float32)

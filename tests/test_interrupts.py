@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +15,8 @@ import gpusort
 from gpusort import Bitonic
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.arrays.host import NUMPY
+from gpusort.targets.cpu.host.at_sight import few_words
+from gpusort.targets.cpu.host.counting import sort_few
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.pool import shared_pool
@@ -134,6 +137,19 @@ def test_no_element_is_lost_and_nobody_goes_on(name: str, order: SortOrder) -> N
     assert sorted(done) == list(range(100))
 
 
+@pytest.mark.usefixtures("threads")
+def test_a_few_others_are_put_around_one_word_at_once() -> None:
+    given = np.where(np.arange(N) % 50 == 25, integers("i8"), 7)  # which no glance sees
+
+    def sort(x: Array) -> None:
+        assert sort_few(x, x, SortOrder.ASCENDING, TARGET.policy, shared_pool())
+
+    few = few_words(given, SortOrder.ASCENDING)
+    assert few is not None
+    assert few.words.size == 1
+    check_strikes(given.copy, sort, 1000, os.path.join("targets", "cpu", "host", "counting.py"))
+
+
 def test_no_thread_is_needed_to_sort_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system gives no more threads: the caller works alone."""
 
@@ -174,6 +190,15 @@ def test_on_every_target_no_element_is_lost(target: str, way: str) -> None:
     if target == "cuda":
         pytest.skip("an array of the host is sorted in a copy; test_interrupted_targets.py has those on a card")
     check_strikes(rows_of_floats, lambda x: WAYS[way](x, target), 12 if target == "cpu" else 2)
+
+
+@pytest.mark.parametrize("name", ["u4", "i8", "f8 with specials", "few u4"])
+@pytest.mark.usefixtures("threads")
+def test_a_result_that_is_the_array_by_another_view_is_in_place(name: str) -> None:
+    """As an array of another library's is seen as NumPy's, twice."""
+    given = CASES[name]
+    path = SortPath(TARGET.policy, NUMPY.spec("x", given), 0, SortOrder.ASCENDING, stable=False)
+    check_strikes(given.copy, lambda x: path.into((x,), (x[:],)), 14)
 
 
 @pytest.mark.parametrize("length", [301, 1 << 17])

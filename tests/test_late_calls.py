@@ -109,3 +109,38 @@ def test_a_call_at_the_interpreters_end_does_not_wait_for_threads_that_are_gone(
     or_skip(registry.target, name)
     said = printed(_AT_THE_END.replace("TARGET", repr(name)), timeout=60)
     assert said == ("sorted\nrefused" if name in ("wgsl", "python") else "sorted\nsorted")
+
+
+_KERNELS_AT_THE_END = """
+import sys
+import numpy as np
+import gpusort
+from gpusort.targets.cpu.job import run_stoppable
+
+x = np.arange(4000, dtype=np.uint32)[::-1].copy()
+prepared = gpusort.plan(gpusort.sort, x, algorithm=gpusort.Radix(), target="cpu")
+out = np.empty_like(x)
+
+def works():
+    seen, both = [], x.repeat(30)
+    run_stoppable(lambda stop: seen.append(stop.is_set()))
+    for found in (
+        gpusort.sort(x, out=out, algorithm=gpusort.Radix(), target="cpu"),
+        gpusort.sort(both[:-1], out=both[1:], target="cpu"),
+        prepared(x),
+    ):
+        seen.append(bool((found[:-1] <= found[1:]).all()))
+    return seen
+
+class Late:
+    def __del__(self):
+        print(works(), flush=True)
+
+print(works())
+sys.modules["late"] = Late()
+"""
+
+
+def test_kernels_run_at_the_interpreters_end_too() -> None:
+    """NumPy imports what `ctypes` of an array is, and threads that have done such work before are gone."""
+    assert printed(_KERNELS_AT_THE_END, timeout=60) == "\n".join(["[False, True, True, True]"] * 2)

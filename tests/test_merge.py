@@ -86,6 +86,26 @@ def test_long_ones_that_hardly_interleave(kind: str, dtype: str) -> None:
         assert_same_bits(gpusort.merge(second[::-1], first[::-1], descending=True), expected[::-1])
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", ">f4"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_long_ones_whose_ends_tie_are_not_joined(dtype: str, descending: bool) -> None:
+    """Of zeros the first array ends with, and the second begins with, the one whose bits come first is first."""
+    ramp, zeros = np.arange(1, 20_001).astype(dtype), np.array([0.0, -0.0], dtype)
+    x, y = np.append(zeros[:1], -ramp)[::-1], np.append(zeros[1:], ramp)
+    if descending:
+        x, y = np.append(zeros[1:], ramp)[::-1], np.append(zeros[:1], -ramp)
+    x, y = x.astype(dtype), y.astype(dtype)  # in that byte order
+    expected = gpusort.sort(np.concatenate([x, y], dtype=dtype), descending=descending)
+    for _ in range(2):  # the first time by NumPy whatever they are, as lengths are new
+        assert_same_bits(gpusort.merge(x, y, descending=descending, target="cpu"), expected)
+        places = np.arange(expected.size)
+        keys, values = gpusort.merge_by_key(
+            x, places[: x.size], y, places[x.size :], descending=descending, target="cpu"
+        )
+        assert_same_bits(keys, expected)
+        assert values[x.size - 1] == x.size
+
+
 @few_cases(pairs=False)
 @pytest.mark.parametrize("dtype", ["f4", "i8", "f2", "M8[s]", ">f4", ">i8"])
 @pytest.mark.parametrize(

@@ -30,6 +30,9 @@ from gpusort.multi.shard import Gather, PairsWork, Shard, Swap, Work, merged, so
 from gpusort.multi.sorting import Sizes, sizes_of
 from gpusort.targets import registry as targets
 from gpusort.targets.cuda.target import CudaTarget
+from gpusort.types.indices import SortOrder
+from gpusort.types.keys import RankKey, UnsignedKey
+from gpusort.types.scalars import U8, U32
 from tests import fake_cupy
 from tests.array_classes import forget_classes
 from tests.covering import examples, few_cases
@@ -376,15 +379,45 @@ def errors_of(work: Callable[[Threads], Any], ranks: int) -> list[str]:
     return of_all_ranks(told, ranks)
 
 
+@attrs.frozen
+class RotatedKey(UnsignedKey[U32, U32]):
+    """Words of which other bits count first, as the key says."""
+
+    by: int = attrs.field(kw_only=True)
+    more: tuple[object, ...] = attrs.field(default=(), kw_only=True)
+
+    def to_word(self, element: U32) -> U32:
+        return (element << self.by) | (element >> (32 - self.by))
+
+    def from_word(self, word: U32) -> U32:
+        return (word >> self.by) | (word << (32 - self.by))
+
+
+def rotated(by: int, *more: object) -> RotatedKey:
+    return RotatedKey(U32, U32, 32, by=by, more=more)
+
+
 OTHERWISE: dict[str, Callable[[Array, Threads], Any]] = {
     "dtype": lambda x, comm: multi.sort_shard(x.astype("f8" if comm.rank else "f4"), comm),
     "byte order": lambda x, comm: multi.sort_shard(x.astype(">f4" if comm.rank else "<f4"), comm),
     "order": lambda x, comm: multi.sort_shard(x, comm, descending=comm.rank == 0),
     "stable": lambda x, comm: multi.sort_shard(x, comm, stable=comm.rank == 0),
+    "key": lambda x, comm: multi.sort_shard(x, comm, key=rotated(3) if comm.rank else None),
+    "a key's field": lambda x, comm: multi.argsort_shard(x, comm, key=rotated(3 + comm.rank)),
+    "a key's scalar": lambda x, comm: multi.argsort_shard(x, comm, key=rotated(3, U32(comm.rank))),
+    "a key's choice": lambda x, comm: multi.argsort_shard(x, comm, key=rotated(3, [*SortOrder][comm.rank > 0])),
+    "a key's type": lambda x, comm: multi.argsort_shard(x, comm, key=rotated(3, U8 if comm.rank else U32)),
+    "a key's key": lambda x, comm: multi.sort_shard(x, comm, key=RankKey(rotated(3 + comm.rank))),
     "sizes": lambda x, comm: multi.sort_shard(x, comm, sizes="kept" if comm.rank else [10, 10, 10]),
     "values": lambda x, comm: multi.sort_by_key_shard(x, x.astype("f8" if comm.rank else "f4"), comm),
     "function": lambda x, comm: multi.sort_shard(x, comm) if comm.rank else multi.argsort_shard(x, comm),
 }
+
+
+def test_keys_that_are_alike_may_be_made_by_each_rank() -> None:
+    parts = parts_of("u4", (10, 0, 30))
+    found = of_all_ranks(lambda comm: multi.sort_shard(parts[comm.rank], comm, key=rotated(3, object(), U8, 2.5)), 3)
+    assert_same_bits(np.concatenate(found), gpusort.sort(np.concatenate(parts), key=rotated(3)))
 
 
 @pytest.mark.parametrize("call", OTHERWISE.values(), ids=OTHERWISE)
@@ -611,6 +644,8 @@ def test_wrong_uses() -> None:
         multi.sort([x, x.astype(np.int8)])
     with pytest.raises(gpusort.InvalidArgumentError, match=r"parts\[0\]: expected an array of one dimension"):
         multi.sort([x.reshape(2, 2)])
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"sizes: expected 2 .*, found \[-1, 9\]"):
+        multi.sort([x, x], sizes=[-1, 9])
     with pytest.raises(gpusort.InvalidArgumentError, match="sizes: expected 2 numbers that add up to 8"):
         multi.sort([x, x], sizes=[4, 5])
     with pytest.raises(gpusort.InvalidArgumentError, match="sizes: expected 'kept', 'balanced' or numbers"):

@@ -144,3 +144,29 @@ def test_callers_that_ignore_interrupts_and_handlers_that_raise_nothing() -> Non
     finally:
         signal.signal(signal.SIGINT, before)
     assert came == [signal.SIGINT]
+
+
+def test_a_handler_that_is_set_meanwhile_stays() -> None:
+    """As by what else the process does, in a communicator's call."""
+
+    def note(number: int, frame: object) -> None:
+        raise AssertionError("nobody has interrupted")
+
+    @attrs.frozen
+    class Alone:
+        rank: int = 0
+        size: int = 1
+
+        def gather(self, values: Array, /) -> Sequence[Array]:
+            signal.signal(signal.SIGINT, note)
+            return [values]
+
+        def exchange(self, pieces: Sequence[Array], received: Sequence[Array], /) -> None:
+            raise AssertionError("nobody else is there")
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert multi.sort_shard(np.array([2.0, 1.0]), Alone()).tolist() == [1, 2]
+        assert signal.getsignal(signal.SIGINT) is note
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any, cast
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +19,7 @@ from gpusort.algos.sizes import LARGEST_U32
 from gpusort.external.order import transform_of
 from gpusort.multi import sample_sort
 from gpusort.multi.driving import Interrupts, drive_all, drive_one
+from gpusort.multi.memory import Mark
 from gpusort.multi.sample_sort import sort_by_samples
 from gpusort.multi.shard import Work, merged
 from gpusort.targets.base import Target
@@ -26,7 +30,7 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.params import ScanPolicy
 from tests.covering import examples, few_cases
 from tests.reference import Array, assert_same_bits, sample
-from tests.test_multi import CountingMemory, Threads, Traffic, of_all_ranks
+from tests.test_multi import CountingMemory, Threads, Traffic, of_all_ranks, rotated
 
 SMALL = ScanPolicy(group_size=32, items=7, subgroups=True)
 TILE = 32 * 7
@@ -141,6 +145,52 @@ def test_ranks_together_have_the_whole(dtype: str, ranks: int) -> None:
         for descending in (False, True):
             found = sorted_over(parts, sizes, descending)
             assert_same_bits(np.concatenate(found), gpusort.sort(whole, descending=descending))
+
+
+@attrs.frozen
+class LateMemory(DeviceLike):
+    """As if each copy were done no sooner than whom it is for waits for it."""
+
+    late: dict[object, tuple[Array, Array]] = attrs.field(factory=dict[object, tuple[Array, Array]])
+    awaited: list[object] = attrs.field(factory=list[object])
+
+    def copy(self, target: Array, source: Array, after: tuple[Mark, Mark]) -> Mark:
+        mark: Any = object()
+        self.late[mark] = target, source
+        return cast(Mark, mark)
+
+    def wait(self, mark: Mark) -> None:
+        self.awaited.append(mark)
+        if mark in self.late:
+            np.copyto(*self.late.pop(mark))
+
+
+def test_copies_are_waited_for_by_both_ranks() -> None:
+    """By the one that reads what has come, and by the one whose memory is read."""
+    parts = [np.random.default_rng(rank).integers(0, 1 << 32, 20_000, dtype=np.uint32) for rank in range(3)]
+    lengths, work = [part.size for part in parts], Work(parts[0].dtype)
+    memories = [LateMemory(Traffic()) for _ in parts]
+    shards = [
+        sort_by_samples(work, memory, (part,), rank, lengths, lengths)
+        for rank, (part, memory) in enumerate(zip(parts, memories, strict=True))
+    ]
+    found = [merged(work, runs)[0] for runs in drive_all(shards, memories)]
+    assert_same_bits(np.concatenate(found), np.sort(np.concatenate(parts)))
+    assert not any(memory.late for memory in memories)
+    waits = Counter(mark for memory in memories for mark in set(memory.awaited))
+    assert len(waits) > 3 * 2  # of each rank several buckets
+    assert {*waits.values()} == {2}
+
+
+def test_keys_of_ones_own_are_merged() -> None:
+    """Buckets are parted by the dtype's own words."""
+    key = rotated(7)
+    parts = [np.random.default_rng(rank).integers(0, 1 << 32, 3000, dtype=np.uint32) for rank in range(2)]
+    lengths, memory = [3000, 3000], DeviceLike(Traffic())
+    work = Work(parts[0].dtype, key=key)
+    shards = [sort_by_samples(work, memory, (one,), rank, lengths, lengths) for rank, one in enumerate(parts)]
+    found = [merged(work, runs)[0] for runs in drive_all(shards, [memory] * 2)]
+    assert_same_bits(np.concatenate(found), gpusort.sort(np.concatenate(parts), key=key))
 
 
 @pytest.mark.parametrize("step", [2, -1])

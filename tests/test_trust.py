@@ -240,3 +240,28 @@ def test_files_are_ours_or_nobodys(file: Path, mode: int, trusted: bool, monkeyp
     assert not trust.is_trusted_file(file.stat())
     assert not trust.is_secret_file(file.stat())
     assert not trust.is_trusted_file(file.parent.stat())
+
+
+def test_the_root_is_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container's image that was unpacked without care."""
+    usual = os.lstat
+
+    def lstat(path: str) -> os.stat_result:
+        found = usual(path)
+        return os.stat_result((found.st_mode | stat.S_IWOTH, *found[1:])) if path == os.sep else found
+
+    assert trusted_directory(str(tmp_path), make=False)
+    monkeypatch.setattr(os, "lstat", lstat)
+    with pytest.raises(Untrusted, match=r"^/ can be written by everybody"):
+        trusted_directory(str(tmp_path), make=False)
+
+
+def test_another_process_may_be_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = os.mkdir
+
+    def mkdir(path: str, mode: int) -> None:
+        usual(path, mode)
+        usual(path, mode)  # which raises that it is there
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    assert trusted_directory(str(tmp_path / "new"), "cpu", make=True) == str(tmp_path.resolve() / "new" / "cpu")

@@ -98,6 +98,24 @@ def test_what_does_not_sort_is_never_taken() -> None:
     assert sorts_of("u4", 1 << 14) == before
 
 
+def test_what_one_launch_does_not_hold_is_never_tried() -> None:
+    limits = attrs.evolve(INFO.limits, groups=256)
+    small = attrs.evolve(INFO, limits=limits)
+
+    @attrs.define
+    class Small(Timed):
+        info: TargetInfo = small
+
+        def device_seconds(self, schedule: Schedule, arrays: Mapping[str, npt.NDArray[np.unsignedinteger]]) -> float:
+            assert all(launch.grid.groups <= limits.groups for launch in schedule.launches)
+            return super().device_seconds(schedule, arrays)
+
+    said: list[str] = []
+    tune(Small(), largest=1 << 18, report=said.append)
+    tried = [line.split(":")[0] for line in said if ": bitonic " in line]  # which has an invocation for each pair
+    assert tried == [f"wgsl {dtype} {1 << log}" for dtype in ("u4", "u8") for log in (12, 14, 16)]
+
+
 def test_other_adapters_and_damaged_files_do_not_count(tmp_path: Path) -> None:
     path = tuned.keep_sorts(INFO, [SortRule("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), WANTED)])
     assert path is not None

@@ -14,6 +14,7 @@ import numpy as np
 from ..arrays.host import HOST
 from ..arrays.kinds import Device, Kind, Located
 from ..operations.base import Operation, Output
+from ..targets.addresses import address_of
 from ..targets.base import HasRoom, HostTarget, Native, Target
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
@@ -316,5 +317,5 @@ def overlap_partly(array: HostArray, out: HostArray) -> bool:
     """Whether two arrays overlap without being the same elements in the same layout."""
     if not np.may_share_memory(array, out):
         return False
-    lies, other = ((x.ctypes.data, x.shape, x.strides) for x in (array, out))
+    lies, other = ((address_of(x), x.shape, x.strides) for x in (array, out))
     return lies != other

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 
+from ..targets.addresses import address_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import DType, HostArray, Memory, Shape, Spec
 from .kinds import Device, Located, Viewed
@@ -73,7 +74,7 @@ def _itself(array: HostArray) -> HostArray:
 
 # Kernels of the host have scratch of their own.
 HOST: Device[HostArray] = Device(
-    stream=lambda: 0, device=lambda _: "host", handle=_itself, address=lambda array: array.ctypes.data, empty=_maker,
+    stream=lambda: 0, device=lambda _: "host", handle=_itself, address=address_of, empty=_maker,
     scratch=lambda _: lambda: ((), []), from_host=_itself, to_host=_itself, alignment=1,
 )  # fmt: skip
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from operator import index
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, cast
 
+import attrs
 import numpy as np
 
 from ..api.arguments import checked_order
@@ -14,6 +16,7 @@ from ..types.checks import checked_flag
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey
+from ..types.scalars import Scalar
 from .communicators import Communicator, agreed_lengths, communicator_of, tell_failure
 from .driving import Interrupts, drive_all, drive_one
 from .memory import RankArray, rank_arrays
@@ -137,7 +140,7 @@ def _in_many(
             tell_failure(comm, error)
             raise
         with memory.scope():
-            call = type(work).__name__, work.order.value, work.stable, type(work.key).__name__, wanted
+            call = type(work).__name__, work.order.value, work.stable, _told(work.key), wanted
             dtypes = [one.spec.dtype.str for one in given]
             lengths = agreed_lengths(comm, given[0].spec.size, (*call, memory.where.value, *dtypes))
             shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(wanted, lengths))
@@ -151,6 +154,22 @@ def _merged(work: Work, runs: Runs, rank: Sequence[RankArray]) -> tuple[Any, ...
     return tuple(
         rank[min(number, len(rank) - 1)].given_back(result) for number, result in enumerate(merged(work, runs))
     )
+
+
+def _told(value: object) -> object:
+    """What a key is, in words that do not depend on the process: its class, and the fields of an attrs class."""
+    kind = type(value)
+    if attrs.has(kind):
+        return kind.__qualname__, *[_told(getattr(value, field.name)) for field in attrs.fields(kind)]
+    match value:
+        case type():
+            return value.__qualname__
+        case tuple():
+            return tuple(map(_told, cast("tuple[object, ...]", value)))
+        case int() | float() | str() | bytes() | Enum() | Scalar():
+            return repr(value)
+        case _:
+            return kind.__qualname__
 
 
 # -- arguments --------------------------------------------------------------------------------------------

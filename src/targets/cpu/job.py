@@ -32,6 +32,7 @@ import numpy as np
 
 from ...types import real_threads
 from ...types.real_threads import Empty, SimpleQueue
+from ..addresses import address_of
 
 _LOOK = 0.2  # seconds between two looks, where a wait cannot be interrupted
 
@@ -151,7 +152,7 @@ class Flag:
 
     def __init__(self) -> None:
         self._word = np.zeros(1, np.int64)
-        self.address: int = self._word.ctypes.data
+        self.address = address_of(self._word)
 
     def set(self) -> None:
         self._word[0] = 1
