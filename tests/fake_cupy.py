@@ -22,6 +22,7 @@ import pytest
 from gpusort.kernel import ir
 from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import target as cuda
+from tests import cuda_stand_in
 from tests.cuda_launches import arguments_at, run_kernel
 
 log: list[str] = []  # what happened, in order
@@ -76,6 +77,13 @@ class MemoryPool:
 
 
 held: weakref.WeakSet[Memory] = weakref.WeakSet()
+
+
+def _is_held(address: int) -> bool:
+    """Whether an address is in memory that somebody holds, or where it ends, as that of an array without elements."""
+    return any(0 <= address - memory.ptr <= memory.size for memory in list(held))
+
+
 pool = MemoryPool()
 
 
@@ -368,6 +376,8 @@ class Function:
 
         def launch() -> None:
             log.append("launch")
+            for one in args:
+                assert not isinstance(one, cuda_stand_in.Memory) or _is_held(one.address), "memory that was let go of"
             run_kernel(self._source, groups, group_size, args, shared_bytes)
 
         return launch

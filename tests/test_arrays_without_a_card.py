@@ -221,6 +221,21 @@ def test_a_planned_call_is_recorded_into_the_callers_graph(library: str) -> None
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_planned_call_holds_the_scratch_that_it_keeps(library: str, first: int) -> None:
+    """Also if its `out` begins elsewhere in a word than results of its own."""
+    host, radix = sample("u4", 300), Radix(RadixPolicy(digit_bits=4, group_size=32, items=4, count_group=32))
+    x, out = on_card(library, host), on_card(library, np.zeros(301, "u4"))[first : first + 300]
+    planned = gpusort.plan(gpusort.sort, x, out=out, algorithm=radix)
+    planned(x)
+    fake_cupy.log.clear()
+    for _ in range(2):
+        planned(x)  # of what a kernel takes the stand-in asks whether anybody holds it
+    assert not [line for line in fake_cupy.log if line.startswith("alloc")]
+    np.testing.assert_array_equal(host_of(out), np.sort(host))
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_a_planned_call_is_for_arrays_as_aligned(library: str) -> None:
     host = sample("i2", 64)
     x = on_card(library, host)
