@@ -425,6 +425,48 @@ def test_arrays_of_two_cards_do_not_meet(library: str) -> None:
         cast(Any, gpusort.sort_by_key)(keys, values)
 
 
+class Foreign:
+    """An array of a library that nobody knows, with work queued on a stream."""
+
+    def __init__(self, inside: fake_cupy.ndarray, stream: int | None = None) -> None:
+        self.inside = inside
+        self.__cuda_array_interface__ = {**inside.__cuda_array_interface__, "stream": stream}
+
+
+@pytest.mark.parametrize("is_planned", [False, True])
+@pytest.mark.parametrize("goes", ["beside", "out"])
+def test_every_array_is_kept_in_the_order_of_its_stream(goes: str, is_planned: bool) -> None:
+    host = sample("u4", 20)
+    x, other = (Foreign(fake_cupy.on_card(host, device=1), stream) for stream in (None, 99))
+    arrays, out = ((x, other), {}) if goes == "beside" else ((x,), {"out": other})
+    function: Any = gpusort.sort_by_key if goes == "beside" else gpusort.sort
+    prepared = gpusort.plan(function, *arrays, **out) if is_planned else None
+    for _ in range(2):
+        fake_cupy.log.clear()
+        found: Any = prepared(*arrays) if prepared else function(*arrays, **out)
+        assert fake_cupy.log[0] == "stream 0 waits for stream 99"
+        assert fake_cupy.log[-1] == "stream 99 waits for stream 0"
+        np.testing.assert_array_equal(host_of(found[0] if goes == "beside" else other.inside), np.sort(host))
+
+
+def test_arrays_of_two_streams_in_one_call() -> None:
+    host = sample("u4", 20)
+    x, other = (Foreign(fake_cupy.on_card(host), stream) for stream in (88, 99))
+    fake_cupy.log.clear()
+    cast(Any, gpusort.merge)(x, other)
+    assert set(fake_cupy.log[:2]) == {f"stream 0 waits for stream {number}" for number in (88, 99)}
+    assert set(fake_cupy.log[-2:]) == {f"stream {number} waits for stream 0" for number in (88, 99)}
+    fake_cupy.log.clear()
+    cast(Any, gpusort.sort_inplace)(x)
+    assert [line for line in fake_cupy.log if "waits" in line] == [
+        "stream 0 waits for stream 88", "stream 88 waits for stream 0",
+    ]  # fmt: skip
+    other = Foreign(fake_cupy.on_card(host, device=1), 99)
+    for pair in ((x, other), (other, x)):
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"^y: expected an array on CUDA device"):
+            cast(Any, gpusort.merge)(*pair)
+
+
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_a_new_thread_has_the_driver_s_context_made_current(library: str) -> None:
     host = sample("f4", 500)
