@@ -196,6 +196,61 @@ def test_warm_results_go_into_arrays_of_any_place(library: str) -> None:
         call["sort"](on_card(library, host), out=on_card(library, host, device=1))
 
 
+OVERLAPPING: dict[str, Callable[[Any], tuple[Any, Any]]] = {  # of 1200 elements
+    "by the last element": lambda held: (held[:600], held[599:1199]),
+    "by the first element": lambda held: (held[599:1199], held[:600]),
+    "from one place on, with gaps in x": lambda held: (held[:1200:2], held[:600]),
+    "from one place on, with gaps in out": lambda held: (held[:600], held[:1200:2]),
+    "with gaps in x, behind it": lambda held: (held[:1200:2], held[400:1000]),
+    "backwards": lambda held: (held[599::-1], held[:600]),
+    "turned": lambda held: (held[:576].reshape(24, 24).transpose(1, 0), held[:576].reshape(24, 24)),
+}
+
+
+@pytest.mark.parametrize("lie", OVERLAPPING)
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_an_out_that_overlaps_x_is_written_when_all_is_read(lie: str, is_planned: bool) -> None:
+    host = sample("u4", 1200)
+    x, out = OVERLAPPING[lie](host.copy())
+    expected = host.copy()
+    OVERLAPPING[lie](expected)[1][...] = np.sort(x)
+    held = on_card("cupy", host)
+    for _ in range(2):
+        held.host[...] = host
+        x, out = OVERLAPPING[lie](held)
+        if is_planned:
+            gpusort.plan(gpusort.sort, x, out=out, algorithm=Bitonic())(x)
+        else:
+            call["sort"](x, out=out, algorithm=Bitonic())
+        np.testing.assert_array_equal(host_of(held), expected)
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize(("first", "other"), [(0, 20), (20, 0), (0, 19), (19, 0)])
+def test_an_out_beside_x_takes_no_temporary_array(library: str, first: int, other: int) -> None:
+    """One that has an element of x does, in whatever order a card reads and writes."""
+    held = on_card(library, sample("u4", 40))
+    fake_cupy.log.clear()
+    call["sort"](held[first : first + 20], out=held[other : other + 20])
+    assert (fake_cupy.log == ["launch"]) == (abs(first - other) == 20)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_planned_call_takes_its_own_results(which: int) -> None:
+    """As either of two arrays, each of which is apart from the other result."""
+    host = sample("u4", 600), sample("u4", 600) % 1000
+    given = [on_card("cupy", array) for array in host]
+    planned = cast(Any, gpusort.plan(cast(Any, gpusort.sort_by_key), *given))
+    expected = [array.copy() for array in host]
+    for _ in range(3):
+        order = np.argsort(expected[0], kind="stable")
+        results = planned(*given)
+        fresh = [array[order] for array in expected]
+        for found, wanted in zip(results, fresh, strict=True):
+            np.testing.assert_array_equal(host_of(found), wanted)
+        given[which], expected[which] = results[which], fresh[which]
+
+
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_a_planned_call_is_recorded_into_the_callers_graph(library: str) -> None:
     host, reverse = sample("i4", 50), sample("i4", 50)[::-1].copy() // 2
