@@ -79,9 +79,9 @@ class MemoryPool:
 held: weakref.WeakSet[Memory] = weakref.WeakSet()
 
 
-def _is_held(address: int) -> bool:
-    """Whether an address is in memory that somebody holds, or where it ends, as that of an array without elements."""
-    return any(0 <= address - memory.ptr <= memory.size for memory in list(held))
+def _devices_of(address: int) -> set[int]:
+    """The device whose memory this is, if somebody holds it; or of what ends there, as an array without elements."""
+    return {memory.device_id for memory in list(held) if 0 <= address - memory.ptr <= memory.size}
 
 
 pool = MemoryPool()
@@ -377,7 +377,8 @@ class Function:
         def launch() -> None:
             log.append("launch")
             for one in args:
-                assert not isinstance(one, cuda_stand_in.Memory) or _is_held(one.address), "memory that was let go of"
+                if isinstance(one, cuda_stand_in.Memory):
+                    assert current_device[0] in _devices_of(one.address), "memory of this device, not let go of"
             run_kernel(self._source, groups, group_size, args, shared_bytes)
 
         return launch

@@ -81,8 +81,14 @@ def test_every_function_keeps_arrays_where_they_are(library: str, function: str)
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_work_is_done_on_the_arrays_device_and_stream(library: str) -> None:
     host = sample("u4", 50)
-    x = on_card(library, host, device=1)
-    calls: list[Callable[[], Any]] = [lambda: call["sort"](x), lambda: gpusort.sort_by_key(x, x)[0]]
+    x, out = on_card(library, host, device=1), on_card(library, host, device=1)
+    planned = gpusort.plan(call["sort"], x)
+    calls: list[Callable[[], Any]] = [
+        lambda: call["sort"](x),
+        lambda: gpusort.sort_by_key(x, x)[0],
+        lambda: call["sort"](x, out=out),
+        lambda: planned(x),
+    ]
     for one in calls * 2:  # and warm ones
         fake_cupy.log.clear()
         with fake_torch.stream(88):
@@ -330,6 +336,19 @@ def test_what_does_not_go_together_is_refused() -> None:
         call["sort"](tensor, target="cpu")
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: "):
         call["sort"](fake_torch.Tensor(tensor.inside, dtype=fake_torch.BFLOAT16))
+
+
+def test_a_warm_call_refuses_what_torch_has_put_off() -> None:
+    """The memory has other numbers than the tensor: they are negated or conjugated when they are read."""
+    keys, values = on_card("torch", sample("u4", 9)), on_card("torch", np.arange(9) + 1j)
+    by_key: Any = gpusort.sort_by_key
+    planned: Any = gpusort.plan(by_key, keys, values)
+    by_key(keys, values)
+    negated, conjugated = fake_torch.Tensor(values.inside, neg=True), fake_torch.Tensor(values.inside, conj=True)
+    for lazy, instead in ((negated, "resolve_neg"), (conjugated, "resolve_conj")):
+        for function in (by_key, planned):
+            with pytest.raises(gpusort.UnsupportedTypeError, match=rf"^values: .*{instead}\(\)"):
+                function(keys, lazy)
 
 
 def test_torch_is_told_which_tensors_were_written_to() -> None:
