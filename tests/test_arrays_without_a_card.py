@@ -468,6 +468,17 @@ def test_a_permuted_array_takes_the_launches_of_a_packed_one(function: str) -> N
         assert launches[0] == launches[1]
 
 
+@pytest.mark.parametrize("order", [(1, 2, 3, 0), (2, 3, 0, 1), (3, 0, 1, 2), (2, 0, 3, 1)])
+@pytest.mark.parametrize("axis", [0, 3])
+def test_results_lie_in_the_order_of_the_axes_that_are_left(order: tuple[int, ...], axis: int) -> None:
+    host = sample("i4", (2, 3, 4, 5)) % 1000
+    x = on_card("cupy", host).transpose(*order)
+    for function in ("sum", "sort"):
+        found, expected = call[function](x, axis=axis), getattr(np, function)(host.transpose(order), axis=axis)
+        np.testing.assert_array_equal(host_of(found), expected)
+        assert np.argsort(found.strides).tolist() == np.argsort(expected.strides).tolist()
+
+
 @pytest.mark.parametrize("step", [2, -2])
 def test_what_reaches_further_than_an_index_is_moved_in_pieces(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     monkeypatch.setattr(step_calls, "LARGEST_U32", 150)
