@@ -297,6 +297,21 @@ def test_a_planned_call_holds_the_scratch_that_it_keeps(library: str, first: int
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("device", [0, 1])
+def test_a_planned_call_writes_again_what_follows_from_the_shape(library: str, device: int) -> None:
+    host = np.zeros((3, 0), "f4")
+    x = on_card(library, host, device)
+    for name in ("sum", "prod", "all"):
+        planned: Any = gpusort.plan(getattr(gpusort, name), x, axis=1)
+        expected = getattr(np, name)(host, axis=1)
+        for _ in range(2):
+            found = planned(x)
+            np.testing.assert_array_equal(host_of(found), expected)
+            (found if library == "cupy" else found.inside).host[...] = 7  # as callers may
+    assert host_of(gpusort.plan(gpusort.sort, x)(x)).shape == (3, 0)
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_a_planned_call_is_for_arrays_as_aligned(library: str) -> None:
     host = sample("i2", 64)
     x = on_card(library, host)
