@@ -59,6 +59,7 @@ class Memory:
     """Elements at an address, unchecked, as a kernel sees them."""
 
     def __init__(self, address: int, kind: Kind, keeps: object = None) -> None:
+        self.address = address
         self._class = kind.dtype.type
         self._keeps = keeps
         self._elements = np.frombuffer(memoryview((ctypes.c_uint8 * _ALL).from_address(address)), kind.dtype)

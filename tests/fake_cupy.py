@@ -22,6 +22,7 @@ import pytest
 from gpusort.kernel import ir
 from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import target as cuda
+from tests import cuda_stand_in
 from tests.cuda_launches import arguments_at, run_kernel
 
 log: list[str] = []  # what happened, in order
@@ -76,6 +77,13 @@ class MemoryPool:
 
 
 held: weakref.WeakSet[Memory] = weakref.WeakSet()
+
+
+def _devices_of(address: int) -> set[int]:
+    """The device whose memory this is, if somebody holds it; or of what ends there, as an array without elements."""
+    return {memory.device_id for memory in list(held) if 0 <= address - memory.ptr <= memory.size}
+
+
 pool = MemoryPool()
 
 
@@ -368,6 +376,9 @@ class Function:
 
         def launch() -> None:
             log.append("launch")
+            for one in args:
+                if isinstance(one, cuda_stand_in.Memory):
+                    assert current_device[0] in _devices_of(one.address), "memory of this device, not let go of"
             run_kernel(self._source, groups, group_size, args, shared_bytes)
 
         return launch

@@ -21,11 +21,11 @@ class Tensor:
 
     def __init__(
         self, inside: Any, *, requires_grad: bool = False, dtype: str | None = None, neg: bool = False,
-        elsewhere: str = "", freed: bool = False,
+        conj: bool = False, elsewhere: str = "", freed: bool = False,
     ) -> None:  # fmt: skip
         self.inside, self.requires_grad = inside, requires_grad
         self.dtype = dtype or _NAMES[inside.dtype]
-        self._neg, self._elsewhere, self._freed = neg, elsewhere, freed
+        self._neg, self._conj, self._elsewhere, self._freed = neg, conj, elsewhere, freed
         self.layout = "torch.strided"
         self.version = 0
 
@@ -62,6 +62,9 @@ class Tensor:
     def is_neg(self) -> bool:
         return self._neg
 
+    def is_conj(self) -> bool:
+        return self._conj
+
     def numel(self) -> int:
         return int(self.inside.size)
 
@@ -85,6 +88,7 @@ class Tensor:
         for flaw, instead in (
             (self.requires_grad and "requires grad", "detach"),
             (self._neg and "is neg", "resolve_neg"),
+            (self._conj and "is conj", "resolve_conj"),
         ):
             if flaw:
                 raise RuntimeError(f"Can't call numpy() on Tensor that {flaw}. Use tensor.{instead}().numpy() instead.")

@@ -203,6 +203,17 @@ def test_what_lies_elsewhere_is_refused(jax: Any) -> None:
             recognised("x", x)
 
 
+def test_what_lies_elsewhere_is_named_also_where_its_class_is_known() -> None:
+    x, other = Array(HOST.reshape(-1).copy()), Array(HOST.reshape(-1).copy(), 99)
+    by_key, sort = cast(Any, gpusort.sort_by_key), cast(Any, gpusort.sort)
+    for _ in range(2):
+        by_key(x, x)
+        with pytest.raises(UnsupportedTypeError, match=r"^values: expected .* memory of DLPack's kind 99"):
+            by_key(x, other)
+        with pytest.raises(UnsupportedTypeError, match=r"^out: expected .* memory of DLPack's kind 99"):
+            sort(x, out=other)
+
+
 def test_dtypes_that_numpy_has_not_are_refused(jax: Any) -> None:
     x = Array(Broken())
     kind, _ = recognised("x", x)

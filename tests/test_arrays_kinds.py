@@ -310,6 +310,7 @@ def test_tensors_that_fit_no_kernel_are_refused(torch: Any, where: str) -> None:
     for x, expected in (
         (fake_torch.Tensor(inside, dtype=fake_torch.BFLOAT16), "bfloat16"),
         (fake_torch.Tensor(inside, neg=True), "resolve_neg"),
+        (fake_torch.Tensor(inside, conj=True), "resolve_conj"),
         (fake_torch.Tensor(inside, freed=True), "no memory"),
     ):
         kind, _ = recognised("x", x)

@@ -81,8 +81,14 @@ def test_every_function_keeps_arrays_where_they_are(library: str, function: str)
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_work_is_done_on_the_arrays_device_and_stream(library: str) -> None:
     host = sample("u4", 50)
-    x = on_card(library, host, device=1)
-    calls: list[Callable[[], Any]] = [lambda: call["sort"](x), lambda: gpusort.sort_by_key(x, x)[0]]
+    x, out = on_card(library, host, device=1), on_card(library, host, device=1)
+    planned = gpusort.plan(call["sort"], x)
+    calls: list[Callable[[], Any]] = [
+        lambda: call["sort"](x),
+        lambda: gpusort.sort_by_key(x, x)[0],
+        lambda: call["sort"](x, out=out),
+        lambda: planned(x),
+    ]
     for one in calls * 2:  # and warm ones
         fake_cupy.log.clear()
         with fake_torch.stream(88):
@@ -196,6 +202,61 @@ def test_warm_results_go_into_arrays_of_any_place(library: str) -> None:
         call["sort"](on_card(library, host), out=on_card(library, host, device=1))
 
 
+OVERLAPPING: dict[str, Callable[[Any], tuple[Any, Any]]] = {  # of 1200 elements
+    "by the last element": lambda held: (held[:600], held[599:1199]),
+    "by the first element": lambda held: (held[599:1199], held[:600]),
+    "from one place on, with gaps in x": lambda held: (held[:1200:2], held[:600]),
+    "from one place on, with gaps in out": lambda held: (held[:600], held[:1200:2]),
+    "with gaps in x, behind it": lambda held: (held[:1200:2], held[400:1000]),
+    "backwards": lambda held: (held[599::-1], held[:600]),
+    "turned": lambda held: (held[:576].reshape(24, 24).transpose(1, 0), held[:576].reshape(24, 24)),
+}
+
+
+@pytest.mark.parametrize("lie", OVERLAPPING)
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_an_out_that_overlaps_x_is_written_when_all_is_read(lie: str, is_planned: bool) -> None:
+    host = sample("u4", 1200)
+    x, out = OVERLAPPING[lie](host.copy())
+    expected = host.copy()
+    OVERLAPPING[lie](expected)[1][...] = np.sort(x)
+    held = on_card("cupy", host)
+    for _ in range(2):
+        held.host[...] = host
+        x, out = OVERLAPPING[lie](held)
+        if is_planned:
+            gpusort.plan(gpusort.sort, x, out=out, algorithm=Bitonic())(x)
+        else:
+            call["sort"](x, out=out, algorithm=Bitonic())
+        np.testing.assert_array_equal(host_of(held), expected)
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize(("first", "other"), [(0, 20), (20, 0), (0, 19), (19, 0)])
+def test_an_out_beside_x_takes_no_temporary_array(library: str, first: int, other: int) -> None:
+    """One that has an element of x does, in whatever order a card reads and writes."""
+    held = on_card(library, sample("u4", 40))
+    fake_cupy.log.clear()
+    call["sort"](held[first : first + 20], out=held[other : other + 20])
+    assert (fake_cupy.log == ["launch"]) == (abs(first - other) == 20)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_planned_call_takes_its_own_results(which: int) -> None:
+    """As either of two arrays, each of which is apart from the other result."""
+    host = sample("u4", 600), sample("u4", 600) % 1000
+    given = [on_card("cupy", array) for array in host]
+    planned = cast(Any, gpusort.plan(cast(Any, gpusort.sort_by_key), *given))
+    expected = [array.copy() for array in host]
+    for _ in range(3):
+        order = np.argsort(expected[0], kind="stable")
+        results = planned(*given)
+        fresh = [array[order] for array in expected]
+        for found, wanted in zip(results, fresh, strict=True):
+            np.testing.assert_array_equal(host_of(found), wanted)
+        given[which], expected[which] = results[which], fresh[which]
+
+
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_a_planned_call_is_recorded_into_the_callers_graph(library: str) -> None:
     host, reverse = sample("i4", 50), sample("i4", 50)[::-1].copy() // 2
@@ -218,6 +279,36 @@ def test_a_planned_call_is_recorded_into_the_callers_graph(library: str) -> None
     np.testing.assert_array_equal(host_of(found[0]), np.sort(reverse[::2]))
     with pytest.raises(gpusort.InvalidArgumentError, match="expected such as were planned for"):
         call(x[1:])
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_planned_call_holds_the_scratch_that_it_keeps(library: str, first: int) -> None:
+    """Also if its `out` begins elsewhere in a word than results of its own."""
+    host, radix = sample("u4", 300), Radix(RadixPolicy(digit_bits=4, group_size=32, items=4, count_group=32))
+    x, out = on_card(library, host), on_card(library, np.zeros(301, "u4"))[first : first + 300]
+    planned = gpusort.plan(gpusort.sort, x, out=out, algorithm=radix)
+    planned(x)
+    fake_cupy.log.clear()
+    for _ in range(2):
+        planned(x)  # of what a kernel takes the stand-in asks whether anybody holds it
+    assert not [line for line in fake_cupy.log if line.startswith("alloc")]
+    np.testing.assert_array_equal(host_of(out), np.sort(host))
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("device", [0, 1])
+def test_a_planned_call_writes_again_what_follows_from_the_shape(library: str, device: int) -> None:
+    host = np.zeros((3, 0), "f4")
+    x = on_card(library, host, device)
+    for name in ("sum", "prod", "all"):
+        planned: Any = gpusort.plan(getattr(gpusort, name), x, axis=1)
+        expected = getattr(np, name)(host, axis=1)
+        for _ in range(2):
+            found = planned(x)
+            np.testing.assert_array_equal(host_of(found), expected)
+            (found if library == "cupy" else found.inside).host[...] = 7  # as callers may
+    assert host_of(gpusort.plan(gpusort.sort, x)(x)).shape == (3, 0)
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])
@@ -260,6 +351,19 @@ def test_what_does_not_go_together_is_refused() -> None:
         call["sort"](tensor, target="cpu")
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: "):
         call["sort"](fake_torch.Tensor(tensor.inside, dtype=fake_torch.BFLOAT16))
+
+
+def test_a_warm_call_refuses_what_torch_has_put_off() -> None:
+    """The memory has other numbers than the tensor: they are negated or conjugated when they are read."""
+    keys, values = on_card("torch", sample("u4", 9)), on_card("torch", np.arange(9) + 1j)
+    by_key: Any = gpusort.sort_by_key
+    planned: Any = gpusort.plan(by_key, keys, values)
+    by_key(keys, values)
+    negated, conjugated = fake_torch.Tensor(values.inside, neg=True), fake_torch.Tensor(values.inside, conj=True)
+    for lazy, instead in ((negated, "resolve_neg"), (conjugated, "resolve_conj")):
+        for function in (by_key, planned):
+            with pytest.raises(gpusort.UnsupportedTypeError, match=rf"^values: .*{instead}\(\)"):
+                function(keys, lazy)
 
 
 def test_torch_is_told_which_tensors_were_written_to() -> None:
@@ -379,6 +483,17 @@ def test_a_permuted_array_takes_the_launches_of_a_packed_one(function: str) -> N
         assert launches[0] == launches[1]
 
 
+@pytest.mark.parametrize("order", [(1, 2, 3, 0), (2, 3, 0, 1), (3, 0, 1, 2), (2, 0, 3, 1)])
+@pytest.mark.parametrize("axis", [0, 3])
+def test_results_lie_in_the_order_of_the_axes_that_are_left(order: tuple[int, ...], axis: int) -> None:
+    host = sample("i4", (2, 3, 4, 5)) % 1000
+    x = on_card("cupy", host).transpose(*order)
+    for function in ("sum", "sort"):
+        found, expected = call[function](x, axis=axis), getattr(np, function)(host.transpose(order), axis=axis)
+        np.testing.assert_array_equal(host_of(found), expected)
+        assert np.argsort(found.strides).tolist() == np.argsort(expected.strides).tolist()
+
+
 @pytest.mark.parametrize("step", [2, -2])
 def test_what_reaches_further_than_an_index_is_moved_in_pieces(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     monkeypatch.setattr(step_calls, "LARGEST_U32", 150)
@@ -408,6 +523,48 @@ def test_arrays_of_two_cards_do_not_meet(library: str) -> None:
     keys, values = on_card(library, sample("u4", 9)), on_card(library, sample("u4", 9), device=1)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^values: expected an array on CUDA device 0, as keys is"):
         cast(Any, gpusort.sort_by_key)(keys, values)
+
+
+class Foreign:
+    """An array of a library that nobody knows, with work queued on a stream."""
+
+    def __init__(self, inside: fake_cupy.ndarray, stream: int | None = None) -> None:
+        self.inside = inside
+        self.__cuda_array_interface__ = {**inside.__cuda_array_interface__, "stream": stream}
+
+
+@pytest.mark.parametrize("is_planned", [False, True])
+@pytest.mark.parametrize("goes", ["beside", "out"])
+def test_every_array_is_kept_in_the_order_of_its_stream(goes: str, is_planned: bool) -> None:
+    host = sample("u4", 20)
+    x, other = (Foreign(fake_cupy.on_card(host, device=1), stream) for stream in (None, 99))
+    arrays, out = ((x, other), {}) if goes == "beside" else ((x,), {"out": other})
+    function: Any = gpusort.sort_by_key if goes == "beside" else gpusort.sort
+    prepared = gpusort.plan(function, *arrays, **out) if is_planned else None
+    for _ in range(2):
+        fake_cupy.log.clear()
+        found: Any = prepared(*arrays) if prepared else function(*arrays, **out)
+        assert fake_cupy.log[0] == "stream 0 waits for stream 99"
+        assert fake_cupy.log[-1] == "stream 99 waits for stream 0"
+        np.testing.assert_array_equal(host_of(found[0] if goes == "beside" else other.inside), np.sort(host))
+
+
+def test_arrays_of_two_streams_in_one_call() -> None:
+    host = sample("u4", 20)
+    x, other = (Foreign(fake_cupy.on_card(host), stream) for stream in (88, 99))
+    fake_cupy.log.clear()
+    cast(Any, gpusort.merge)(x, other)
+    assert set(fake_cupy.log[:2]) == {f"stream 0 waits for stream {number}" for number in (88, 99)}
+    assert set(fake_cupy.log[-2:]) == {f"stream {number} waits for stream 0" for number in (88, 99)}
+    fake_cupy.log.clear()
+    cast(Any, gpusort.sort_inplace)(x)
+    assert [line for line in fake_cupy.log if "waits" in line] == [
+        "stream 0 waits for stream 88", "stream 88 waits for stream 0",
+    ]  # fmt: skip
+    other = Foreign(fake_cupy.on_card(host, device=1), 99)
+    for pair in ((x, other), (other, x)):
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"^y: expected an array on CUDA device"):
+            cast(Any, gpusort.merge)(*pair)
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Unpack
 
@@ -14,6 +14,8 @@ import pytest
 import gpusort
 from gpusort.api import call
 from gpusort.api.sorting import Sorting
+from gpusort.kernel.launch import Schedule
+from gpusort.targets.simulator.target import Simulator
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.scalars import U32
@@ -41,6 +43,38 @@ def test_a_warm_call_finds_its_plan_whatever_the_length() -> None:
     gpusort.sort(np.arange(3, dtype="i4"))
     gpusort.sort(np.arange(3, dtype="u4"), descending=True)
     assert len(set(map(id, plans.values()))) == 3
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_stable_sort_is_one_also_behind_others(axis: int, descending: bool) -> None:
+    x = np.where(np.arange(2000).reshape(50, 40) % 3, 0.0, -0.0).astype(np.float32)
+    for stable in (False, True, False, True):
+        found = gpusort.sort(x, axis=axis, descending=descending, stable=stable)
+        if stable:
+            assert_same_bits(found, x)
+        gpusort.sort(x, axis=1 - axis, descending=not descending)
+
+
+class _CallsAgain(Simulator):
+    """Makes another call in the midst of one, as threads do."""
+
+    again: Callable[[], object] | None = None
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        again, self.again = self.again, None
+        if again is not None:
+            again()
+        super().run(schedule, arrays)
+
+
+def test_calls_at_once_have_scratch_of_their_own() -> None:
+    x, y, target = sample("u4", (30, 8)), sample("u4", (30, 8)) // 3, _CallsAgain()
+    np.testing.assert_array_equal(gpusort.sort(x, axis=0, target=target), np.sort(x, axis=0))
+    found: list[Any] = []
+    target.again = lambda: found.append(gpusort.sort(y, axis=0, target=target))
+    np.testing.assert_array_equal(gpusort.sort(x, axis=0, target=target), np.sort(x, axis=0))
+    np.testing.assert_array_equal(found[0], np.sort(y, axis=0))
 
 
 def test_what_is_equal_but_of_another_class_is_looked_at_all_the_same() -> None:

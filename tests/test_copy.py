@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
 from gpusort.algos.copy import Strided, copy_whole
 from gpusort.algos.layout import merged
 from gpusort.algos.sizes import LARGEST_U32
+from gpusort.api.step_calls import _copies  # pyright: ignore[reportPrivateUsage]
+from gpusort.api.steps import Lines
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.targets import registry
+from gpusort.targets.base import given_buffers
 from gpusort.types.errors import CapabilityError
 from gpusort.types.memory import Workgroup
 from gpusort.types.scalars import U8, U16, U32, U64
-from gpusort.types.specs import bounds, overlapping
+from gpusort.types.specs import Spec, bounds, overlapping
 from tests.covering import few_cases
 from tests.plain_launches import copy_strided, take_rows
 
@@ -189,3 +193,21 @@ def test_the_bytes_of_an_array_that_lies_in_any_way() -> None:
     assert bounds((3, 0), (8, 4), 4) == (0, 0)
     low, high = overlapping((-2, 2), (0, 4))
     assert [low < address - 8 < high for address in (6, 7, 13, 14)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("first", [0, 4, 252])  # bytes
+@pytest.mark.parametrize("step", [2, -2])
+def test_copies_bind_no_more_of_a_buffer_than_a_device_allows(first: int, step: int) -> None:
+    """And from places on alone where a binding may begin."""
+    alignment, limits = 256, attrs.evolve(registry.target("simulator").info.limits, storage_bytes=1024)
+    pieces = 0
+    for count in (90, 97, 125, 127, 128, 129, 300):
+        strides = (4 * step,)
+        source = Lines(0, Spec((count,), np.dtype("u4"), strides=strides), origin=(first + 4096) % alignment)
+        copies = list(_copies(source, Lines(1, Spec((count,), np.dtype("u4"))), alignment, limits))
+        pieces += len(copies)
+        for schedule, places in copies:
+            for buffer, (number, offset) in zip(given_buffers(schedule), places, strict=True):
+                assert buffer.nbytes <= limits.storage_bytes
+                assert (offset + (source.origin, 0)[number]) % alignment == 0
+    assert pieces > 7

@@ -113,11 +113,12 @@ class Foreign:
     """Another library's array on the card."""
 
     def __init__(self, host: Words, **more: object) -> None:
-        self.host = host.copy()
+        self._inside = fake_cupy.on_card(host)
+        self.host: Words = self._inside.host
         self.__cuda_array_interface__ = {
             "shape": host.shape,
             "typestr": host.dtype.str,
-            "data": (self.host.ctypes.data, False),
+            "data": (self._inside.data.ptr, False),
             "version": 3,
             **more,
         }

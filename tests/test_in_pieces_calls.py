@@ -125,6 +125,17 @@ def test_rows_are_sorted_in_batches(dtype: str, shape: tuple[int, ...], axis: in
         assert target.rooms[0].works > 2
 
 
+def test_rows_that_the_device_would_turn_go_in_batches_where_it_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces_plan, "LEAST_BYTES", 0)
+    x, rooms = sample("f4", (50, 61)), list[int]()
+    target = HostWithRoom(1 << 20)
+    for free in (1 << 20, x.nbytes // 2, 1 << 20):
+        target.free = free
+        checked(target, x, lambda x: gpusort.sort(x, axis=0, target=target), gpusort.sort(x, axis=0))
+        rooms.append(target.rooms[-1].works)
+    assert rooms[0] == rooms[2] == 1 < rooms[1]
+
+
 # -- long rows that are sorted ----------------------------------------------------------------------------
 
 
@@ -260,9 +271,10 @@ def test_a_device_that_fails_leaves_every_element(fails_at: int) -> None:
     np.testing.assert_array_equal(np.sort(x.view(np.uint32)), before)
     rows = x.reshape(20, 50).copy()
     before = rows.copy()
-    with pytest.raises(RuntimeError, match="stopped working"):
-        gpusort.sort_inplace(rows, axis=0, target=HostWithRoom(2000, fails_at=fails_at))
-    assert_same_bits(rows, before)
+    for axis in (0, 1):  # of which a batch's rows are packed by the host, or are sent as they lie
+        with pytest.raises(RuntimeError, match="stopped working"):
+            gpusort.sort_inplace(rows, axis=axis, target=HostWithRoom(2000, fails_at=fails_at))
+        assert_same_bits(rows, before)
 
 
 @pytest.mark.usefixtures("beyond")

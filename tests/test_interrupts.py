@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import attrs
@@ -12,16 +12,19 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort import Bitonic
+from gpusort import Bitonic, Radix
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.arrays.host import NUMPY
+from gpusort.kernel.launch import Schedule
 from gpusort.targets.cpu.host.at_sight import few_words
 from gpusort.targets.cpu.host.counting import sort_few
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.host.sort_path import SortPath
 from gpusort.targets.cpu.pool import shared_pool
 from gpusort.targets.cpu.target import CpuTarget
+from gpusort.targets.simulator.target import Simulator
 from gpusort.types.indices import SortOrder
+from gpusort.types.params import RadixPolicy
 from tests.covering import few_cases
 from tests.striking import Array, elements_of, events, places, strike
 
@@ -215,3 +218,23 @@ def test_what_overlaps_its_result_is_written_at_once(length: int) -> None:
         memory = given.copy()
         strike(partial(sort, memory), place)
         assert memory.tobytes() in (given.tobytes(), whole.tobytes()), f"struck at {place}"
+
+
+class _Stops(Simulator):
+    """Fails between two launches."""
+
+    after = 0
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        super().run(attrs.evolve(schedule, launches=schedule.launches[: self.after]), arrays)
+        if len(schedule.launches) > self.after:
+            raise RuntimeError("stopped")
+
+
+@pytest.mark.parametrize("after", range(1, 10))
+def test_kernels_that_stop_between_two_launches_leave_every_element(after: int) -> None:
+    x, target = floats("f4", 1000), _Stops()
+    before, target.after = elements_of(x), after
+    with pytest.raises(RuntimeError, match="stopped"):
+        gpusort.sort_inplace(x, algorithm=Radix(RadixPolicy(digit_bits=4, group_size=32, items=4)), target=target)
+    np.testing.assert_array_equal(elements_of(x), before)

@@ -137,6 +137,20 @@ def test_what_costs_time_is_done_once_for_arrays_of_a_shape(monkeypatch: pytest.
     assert len(tried) == 1
 
 
+@pytest.mark.parametrize("watching", ["simulator", "python"])
+def test_each_call_into_an_array_is_tried(watching: str) -> None:
+    key, evens = NotTheOther(), np.arange(2, 42, 2, dtype=np.uint32)  # of these it loses none
+    out, odd = np.empty_like(evens), evens + 1
+    planned = gpusort.plan(gpusort.sort, evens, key=key, target=watching)
+    for _ in range(2):
+        np.testing.assert_array_equal(gpusort.sort(evens, key=key, out=out, target=watching), planned(evens))
+        with pytest.raises(InvalidArgumentError, match="from_word must give back the element"):
+            gpusort.sort(odd, key=key, out=out, target=watching)
+        with pytest.raises(InvalidArgumentError, match="from_word must give back the element"):
+            planned(odd)
+        np.testing.assert_array_equal(out, planned(evens))
+
+
 def test_a_key_under_a_debugger_may_print(capsys: pytest.CaptureFixture[str]) -> None:
     assert gpusort.sort(X, key=Talking(), target="python").tolist() == [9, 8, 7, 5, 3, 2]
     assert "to_word" in capsys.readouterr().out

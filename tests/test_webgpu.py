@@ -593,6 +593,18 @@ def test_a_frame_allocates_nothing(device: Any, monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_array_equal(order.to_numpy(), np.argsort(depths.to_numpy(), kind="stable"))
 
 
+@pytest.mark.parametrize("recorded", [(False, False, True), (True, True, False)])
+def test_planned_calls_write_again_what_follows_from_the_shape(device: Any, recorded: tuple[bool, ...]) -> None:
+    x = webgpu.asarray(np.zeros((3, 0), np.float32), device)
+    planned: Any = gpusort.plan(cast(Any, gpusort.prod), x, axis=1)
+    for is_recorded in recorded:
+        encoder = device.create_command_encoder()
+        found = planned.encode(encoder, x) if is_recorded else planned(x)
+        device.queue.submit([encoder.finish()])
+        assert found.to_numpy().tolist() == [1, 1, 1]
+        device.queue.write_buffer(found.buffer, 0, np.full(3, 7, np.float32))  # as callers may
+
+
 def test_arrays_of_the_host_cannot_be_recorded(device: Any) -> None:
     x = sample("u4", 100)
     planned = gpusort.plan(gpusort.sort, x)

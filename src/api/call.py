@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
-from ..arrays.kinds import Kind, Located
+from ..arrays.kinds import Kind, Located, scope_of_all
 from ..arrays.registry import kind_of_all, recognised
 from ..operations.base import Operation
 from ..targets.base import Target
@@ -221,7 +221,7 @@ def _viewed(
         return kind.deferred(make(*settings), target, tuple([x for _, x in found]))
     if isinstance(target, Planning):
         target = target.inner([x for _, x in found[: len(found) - (out is not None)]])
-    with kind.scope(like):
+    with scope_of_all(found):
         given = found if out is None else found[:-1]
         views = [own.view(x, name) for name, (own, x) in zip(names, given, strict=False)]
         place = None if out is None else view_to_write(*found[-1])

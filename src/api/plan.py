@@ -19,7 +19,7 @@ from ..targets.base import HasRoom, HostTarget, Native, Target
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError
-from ..types.specs import HostArray, Spec, comes_to_host, order_of_axes, strides_in_order
+from ..types.specs import HostArray, Spec, order_of_axes, strides_in_order
 
 if TYPE_CHECKING:
     from ..kernel.launch import Schedule
@@ -178,7 +178,9 @@ def _by_kernels(
     """A plan for these specs alone: of kernels, in pieces if need be, unless there is nothing to compute. A caller's
     key is tried on elements of these arrays if they are the host's: to read a device's would be to wait for it."""
     if operation.answer(*specs) is not None:
-        return AnsweredPlan(kind, operation, specs)
+        from .answered_plan import AnsweredPlan
+
+        return AnsweredPlan(kind, operation, specs, target)
     if kind.is_host:
         from .key_laws import key_check, require_reversal
 
@@ -192,32 +194,6 @@ def _by_kernels(
     from .kernel_plan import KernelPlan  # and what launches kernels, which the host's own ways do without
 
     return KernelPlan(kind, operation, specs, target, keeps_scratch)
-
-
-class AnsweredPlan(Plan):
-    """Results that follow from the shapes alone: of arrays without elements."""
-
-    def __init__(self, kind: Located[Any], operation: Operation, specs: tuple[Spec, ...]) -> None:
-        self.kind, self.operation, self._specs = kind, operation, specs
-        self.run = self._answered
-
-    def _answered(self, *arrays: Any) -> object:
-        return results_of(self.new_outputs(arrays), self.operation.outputs(*self._specs))
-
-    def into(self, arrays: Arrays, outs: Arrays) -> None:
-        require_fitting(self.kind, outs, self.operation.outputs(*self._specs))
-        if self.kind.is_host:  # elsewhere they were made with what the shapes tell
-            for out, found in zip(outs, self.new_outputs(arrays), strict=True):
-                out[...] = found
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        with self.kind.scope(arrays[0]):
-            device, found = self.kind.placed(arrays[0]), self.operation.answer(*self._specs)
-            require_same_device(device, self.operation.names, arrays)
-            return [x if comes_to_host(x.dtype, self._specs) else device.from_host(x) for x in found or ()]
-
-    def cost(self) -> Cost:
-        return Cost(0, 0, 0)
 
 
 class HostPlan(Plan):

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.kinds import Kind, Located
+from ..arrays.kinds import Kind, Located, scope_of_all
 from ..arrays.registry import recognised
 from ..types.deferred import call_signature
 from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
@@ -94,8 +94,9 @@ class PreparedCall(Generic[R_co]):
             kinds = self.kinds
             self._require_kinds(kinds, arrays)
             _require_mapped_once(arrays, self.results)
-            with kinds[0].scope(arrays[0]):
-                views = [kind.view(x) for kind, x in zip(kinds, arrays, strict=True)]
+            given = [*zip(kinds, arrays, strict=True)]
+            with scope_of_all([*given, *zip(self.result_kinds, self.results, strict=True)]):
+                views = [kind.view(x) for kind, x in given]
                 # Seen anew: a tensor may have other memory since, as by `share_memory_`, which frees what it had.
                 self._run(views, [*map(view_to_write, self.result_kinds, self.results)])
         else:

@@ -145,7 +145,11 @@ class StreamCall:
             return launch
         if self._kept is not None:
             kept = scratch_at(self._kept[1][-1])
-            return lambda handles, stream: launch(handles + kept, stream)
+
+            def launch_with_kept(handles: tuple[Any, ...], stream: int, _: object = self._kept) -> None:
+                launch(handles + kept, stream)  # of memory that whoever has this function holds with it
+
+            return launch_with_kept
         keeps_little = self._keeps_little
 
         def launch_with_scratch(handles: tuple[Any, ...], stream: int) -> None:

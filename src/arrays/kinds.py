@@ -8,8 +8,8 @@ kind, without state.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from itertools import accumulate
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -147,3 +147,19 @@ class Viewed(ArrayKind[A], Generic[A, B]):
 
 
 Kind: TypeAlias = ArrayKind[Any]
+
+
+def scope_of_all(given: Iterable[tuple[Kind, Any]]) -> AbstractContextManager[object]:
+    """A context that makes the first array's device and stream current, and keeps work in order with the streams of
+    all; IN_SCOPE if they are."""
+    scopes = {id(x): kind.scope(x) for kind, x in given}.values()
+    within = [scope for scope in scopes if scope is not IN_SCOPE]
+    return _within(within) if within else IN_SCOPE
+
+
+@contextmanager
+def _within(scopes: Sequence[AbstractContextManager[object]]) -> Generator[None]:
+    with ExitStack() as stack:
+        for scope in reversed(scopes):
+            stack.enter_context(scope)
+        yield

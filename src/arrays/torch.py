@@ -113,7 +113,8 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
         try:
             strides = None if array.is_contiguous() else array.stride()
             aligned = _address_of(array) & BEYOND_ALIGNED
-            return array.dtype, array.shape, strides, array.get_device(), aligned, array.is_neg()
+            put_off = array.is_neg(), array.is_conj()
+            return array.dtype, array.shape, strides, array.get_device(), aligned, put_off
         except RuntimeError:
             return array.dtype, array.layout, type(array)
 
@@ -121,6 +122,8 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
         try:
             if array.dtype not in self._dtypes or array.is_neg():
                 raise RuntimeError("its sign is to be turned yet: call resolve_neg()")
+            if array.is_conj():
+                raise RuntimeError("its elements are to be conjugated yet: call resolve_conj()")
             is_packed, origin = array.is_contiguous(), _address_of(array) & BEYOND_ALIGNED
         except (TypeError, RuntimeError) as error:  # one that is not dense, or not there
             raise self._refused(name, array, error) from error
