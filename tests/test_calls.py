@@ -14,11 +14,13 @@ import pytest
 import gpusort
 from gpusort.api import call
 from gpusort.api.sorting import Sorting
+from gpusort.arrays.recycled import new_array
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.scalars import U32
+from gpusort.types.specs import HostArray, Shape
 from tests import key_cases
 from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample
@@ -207,6 +209,22 @@ def test_a_prepared_call_gives_the_same_arrays_every_time(target: str) -> None:
         prepared(x.tolist())
     with pytest.raises(InvalidArgumentError, match="arrays: expected such as were planned for"):
         prepared(x[:3])
+
+
+def test_a_prepared_call_allocates_nothing_between_its_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Shape] = []
+
+    def noted(shape: Shape, dtype: np.dtype[Any]) -> HostArray:
+        made.append(shape)
+        return new_array(shape, dtype)
+
+    monkeypatch.setattr("gpusort.arrays.host.new_array", noted)
+    x = sample("i4", 60, seed=7).reshape(6, 10)
+    prepared = gpusort.plan(gpusort.sort, x, axis=0, target="simulator")
+    assert len(made) == 2, "the result, and the rows that kernels sort"
+    for _ in range(2):
+        np.testing.assert_array_equal(prepared(x), np.sort(x, axis=0))
+    assert len(made) == 2
 
 
 def test_a_prepared_call_writes_where_it_was_told() -> None:

@@ -8,6 +8,7 @@ import re
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import permutations
 from typing import Any, cast
 
 import attrs
@@ -550,6 +551,19 @@ def test_signatures_tell_apart_what_plans_depend_on(device: Any) -> None:
     kind, _ = recognised("x", arrays[0])
     assert len({signature_of(kind, x) for x in arrays}) == len(arrays)
     assert signature_of(kind, webgpu.asarray(host + 1, device)) == signature_of(kind, arrays[0])
+
+
+def test_a_planned_copy_is_of_arrays_as_aligned(device: Any) -> None:
+    """Also of none that is aligned better: the places of a copy are told from the aligned address before."""
+    words = sample("u2", 300)
+    buffer = buffer_of(device, words)
+    arrays = [webgpu.Array(buffer, device, np.dtype("u2"), (40,), (4,), first) for first in (0, 2, 4)]
+    for given, other in permutations(arrays, 2):
+        planned = gpusort.plan(sort, given)
+        with pytest.raises(InvalidArgumentError, match=r"^arrays: expected such as were planned for"):
+            planned(other)
+        first = given.offset // 2
+        np.testing.assert_array_equal(planned(given).to_numpy(), np.sort(words[first : first + 80 : 2]))
 
 
 # -- recording ordinary calls -----------------------------------------------------------------------------
