@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from gpusort.api import call
 from gpusort.api.sorting import Sorting
 from gpusort.arrays.recycled import new_array
 from gpusort.kernel.launch import Schedule
+from gpusort.targets.base import Prepared, prepared_by
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
@@ -225,6 +226,43 @@ def test_a_prepared_call_allocates_nothing_between_its_launches(monkeypatch: pyt
     for _ in range(2):
         np.testing.assert_array_equal(prepared(x), np.sort(x, axis=0))
     assert len(made) == 2
+
+
+class _OfAligned(Simulator):
+    """Takes aligned arrays alone."""
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        assert all(cast(HostArray, array).flags.aligned for array in arrays.values())
+        super().run(schedule, arrays)
+
+
+class _Noting(_OfAligned):
+    """Notes whether schedules are prepared with scratch of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = list[bool]()
+
+    def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> Prepared:
+        self.kept.append(keeps_scratch)
+        return prepared_by(_OfAligned(), schedule)
+
+
+@pytest.mark.parametrize("function", [gpusort.sort, gpusort.argsort, gpusort.max])
+def test_kernels_take_aligned_arrays_alone_and_keep_scratch_for_a_prepared_call(function: Any) -> None:
+    aligned, target = sample("u4", 60), _Noting()
+    behind = np.zeros(241, np.uint8)[1:].view("u4")
+    behind[...] = aligned
+    expected = function(aligned)
+    for x in (aligned, behind, aligned):
+        np.testing.assert_array_equal(function(x, target=target), expected)
+    assert set(target.kept) == {False}
+    target.kept.clear()
+    planned = gpusort.plan(function, aligned, target=target)
+    np.testing.assert_array_equal(planned(aligned), expected)
+    with pytest.raises(InvalidArgumentError, match=r"found uint32 of shape \(60,\) .*, not aligned$"):
+        planned(behind)
+    assert set(target.kept) == {True}
 
 
 def test_a_prepared_call_writes_where_it_was_told() -> None:
