@@ -471,6 +471,16 @@ def test_elements_that_share_a_place_are_not_written(target: str, name: str) -> 
     np.testing.assert_array_equal(out, before)
 
 
+def test_long_results_that_share_a_place_are_refused_behind_others_that_do_not() -> None:
+    x = sample("u4", 200_000)
+    out = np.lib.stride_tricks.as_strided(np.zeros(1, x.dtype), x.shape, (0,))
+    for _ in range(2):
+        assert_same_bits(gpusort.sort(x, out=np.empty_like(x)), np.sort(x))
+        with pytest.raises(InvalidArgumentError, match="each of whose elements has a place of its own"):
+            gpusort.sort(x, out=out)
+    assert not out.any()
+
+
 @pytest.mark.parametrize("name", APART)
 def test_elements_that_lie_apart_are_written_however_they_lie(target: str, name: str) -> None:
     out = APART[name]()
