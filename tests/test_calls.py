@@ -471,6 +471,15 @@ def test_elements_that_share_a_place_are_not_written(target: str, name: str) -> 
     np.testing.assert_array_equal(out, before)
 
 
+def test_lists_are_taken_by_calls_of_several_arrays_and_into_one() -> None:
+    sort: Callable[..., Any] = gpusort.sort
+    merge_by_key: Callable[..., Any] = gpusort.merge_by_key
+    assert sort([3, 1, 2], out=np.empty(3, np.intp)).tolist() == [1, 2, 3]
+    for values in ([1, 2], np.array([1, 2])):
+        keys, moved = merge_by_key([1, 3], values, [2], [3])
+        assert (keys.tolist(), moved.tolist()) == ([1, 2, 3], [1, 3, 2])
+
+
 def test_long_results_that_share_a_place_are_refused_behind_others_that_do_not() -> None:
     x = sample("u4", 200_000)
     out = np.lib.stride_tricks.as_strided(np.zeros(1, x.dtype), x.shape, (0,))
