@@ -480,14 +480,18 @@ def test_lists_are_taken_by_calls_of_several_arrays_and_into_one() -> None:
         assert (keys.tolist(), moved.tolist()) == ([1, 2, 3], [1, 3, 2])
 
 
-def test_long_results_that_share_a_place_are_refused_behind_others_that_do_not() -> None:
+def test_long_results_that_cannot_be_written_are_refused_behind_others_that_can() -> None:
     x = sample("u4", 200_000)
     out = np.lib.stride_tricks.as_strided(np.zeros(1, x.dtype), x.shape, (0,))
+    raw = bytes(x.nbytes)
     for _ in range(2):
         assert_same_bits(gpusort.sort(x, out=np.empty_like(x)), np.sort(x))
         with pytest.raises(InvalidArgumentError, match="each of whose elements has a place of its own"):
             gpusort.sort(x, out=out)
+        with pytest.raises(InvalidArgumentError, match="an array that can be written, found a read-only one"):
+            gpusort.sort(x, out=np.frombuffer(raw, x.dtype))
     assert not out.any()
+    assert not any(raw)
 
 
 @pytest.mark.parametrize("name", APART)
