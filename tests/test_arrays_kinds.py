@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ import pytest
 
 import gpusort
 from gpusort.arrays import cuda
-from gpusort.arrays.kinds import IN_SCOPE, Device, Kind, Viewed
+from gpusort.arrays.kinds import IN_SCOPE, Device, Kind, Viewed, scope_of_all
 from gpusort.arrays.registry import recognised
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import TargetUnavailableError, UnsupportedTypeError
@@ -354,3 +355,25 @@ def test_without_cupy_an_array_on_a_device_is_told_what_to_install(torch: Any, m
     for array in (x, foreign):
         with pytest.raises(TargetUnavailableError, match="cupy is not installed"):
             recognised("x", array)
+
+
+def test_of_several_arrays_the_first_ones_stream_is_the_current_one() -> None:
+    """It is made current last, and left first."""
+    entered = list[str]()
+
+    @contextmanager
+    def scope(name: str) -> Generator[None]:
+        entered.append(name)
+        yield
+        assert entered.pop() == name
+
+    def of(name: str) -> AbstractContextManager[object]:
+        return IN_SCOPE if name == "in scope" else scope(name)
+
+    kind = cast(Kind, SimpleNamespace(scope=of))
+    first, other = "first", "other"
+    for given in ((first, other), (first, "in scope", other), (first, other, first)):
+        with scope_of_all([(kind, x) for x in given]):
+            assert entered == [other, first]
+        assert not entered
+    assert scope_of_all([(kind, "in scope")]) is IN_SCOPE

@@ -179,6 +179,18 @@ def test_a_little_scratch_is_kept_for_the_default_stream_alone(
         assert len([line for line in fake_cupy.log if line.startswith("alloc")]) == (not (kept and is_little))
 
 
+def test_a_planned_call_holds_no_more_memory_with_each_run() -> None:
+    x = on_card("cupy", sample("u4", 50))[::2]  # packed into scratch first, which the call has of its own
+    planned: Any = gpusort.plan(gpusort.sort, x)
+    steps = vars(planned.plan)["_new"]
+    for _ in range(3):
+        fake_cupy.log.clear()
+        np.testing.assert_array_equal(host_of(planned(x)), np.sort(host_of(x)))
+        assert not [line for line in fake_cupy.log if line.startswith("alloc")]
+    assert vars(steps)["_kept"] is not None
+    assert not vars(steps)["_free"]
+
+
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_warm_results_go_into_arrays_of_any_place(library: str) -> None:
     host = sample("u4", 50)
@@ -322,6 +334,9 @@ def test_a_planned_call_is_for_arrays_as_aligned(library: str) -> None:
     for call, *other in ((strided, x[1:41:2]), (words, x[1:41]), (copied, x[1:41]), (merged, x[1:41], x[:0])):
         with pytest.raises(gpusort.InvalidArgumentError, match=r"found int16 .*, 2 bytes behind an aligned address"):
             call(*other)
+    behind = gpusort.plan(gpusort.sort, x[1:41:2])  # a copy, whose places are told from the aligned address before
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"2 bytes behind an aligned address, found int16 .*\(4,\)$"):
+        behind(x[:40:2])
     assert int(host_of(words(x[2:42]))) == host[2:42].max()
     np.testing.assert_array_equal(host_of(gpusort.plan(gpusort.sort, x[:40])(x[1:41])), np.sort(host[1:41]))
     assert int(host_of(gpusort.plan(gpusort.max, x[1:41])(x[:40]))) == host[:40].max()

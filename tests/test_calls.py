@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,14 @@ import pytest
 import gpusort
 from gpusort.api import call
 from gpusort.api.sorting import Sorting
+from gpusort.arrays.recycled import new_array
 from gpusort.kernel.launch import Schedule
+from gpusort.targets.base import Prepared, prepared_by
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.scalars import U32
+from gpusort.types.specs import HostArray, Shape
 from tests import key_cases
 from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample
@@ -207,6 +210,59 @@ def test_a_prepared_call_gives_the_same_arrays_every_time(target: str) -> None:
         prepared(x.tolist())
     with pytest.raises(InvalidArgumentError, match="arrays: expected such as were planned for"):
         prepared(x[:3])
+
+
+def test_a_prepared_call_allocates_nothing_between_its_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Shape] = []
+
+    def noted(shape: Shape, dtype: np.dtype[Any]) -> HostArray:
+        made.append(shape)
+        return new_array(shape, dtype)
+
+    monkeypatch.setattr("gpusort.arrays.host.new_array", noted)
+    x = sample("i4", 60, seed=7).reshape(6, 10)
+    prepared = gpusort.plan(gpusort.sort, x, axis=0, target="simulator")
+    assert len(made) == 2, "the result, and the rows that kernels sort"
+    for _ in range(2):
+        np.testing.assert_array_equal(prepared(x), np.sort(x, axis=0))
+    assert len(made) == 2
+
+
+class _OfAligned(Simulator):
+    """Takes aligned arrays alone."""
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        assert all(cast(HostArray, array).flags.aligned for array in arrays.values())
+        super().run(schedule, arrays)
+
+
+class _Noting(_OfAligned):
+    """Notes whether schedules are prepared with scratch of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = list[bool]()
+
+    def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> Prepared:
+        self.kept.append(keeps_scratch)
+        return prepared_by(_OfAligned(), schedule)
+
+
+@pytest.mark.parametrize("function", [gpusort.sort, gpusort.argsort, gpusort.max])
+def test_kernels_take_aligned_arrays_alone_and_keep_scratch_for_a_prepared_call(function: Any) -> None:
+    aligned, target = sample("u4", 60), _Noting()
+    behind = np.zeros(241, np.uint8)[1:].view("u4")
+    behind[...] = aligned
+    expected = function(aligned)
+    for x in (aligned, behind, aligned):
+        np.testing.assert_array_equal(function(x, target=target), expected)
+    assert set(target.kept) == {False}
+    target.kept.clear()
+    planned = gpusort.plan(function, aligned, target=target)
+    np.testing.assert_array_equal(planned(aligned), expected)
+    with pytest.raises(InvalidArgumentError, match=r"found uint32 of shape \(60,\) .*, not aligned$"):
+        planned(behind)
+    assert set(target.kept) == {True}
 
 
 def test_a_prepared_call_writes_where_it_was_told() -> None:
@@ -413,6 +469,29 @@ def test_elements_that_share_a_place_are_not_written(target: str, name: str) -> 
         gpusort.sort(x, axis=1, out=np.empty_like(x), target=target)  # which fits, and is warm from here on
         np.testing.assert_array_equal(gpusort.sort(out, axis=1, target=target), np.sort(before, axis=1))
     np.testing.assert_array_equal(out, before)
+
+
+def test_lists_are_taken_by_calls_of_several_arrays_and_into_one() -> None:
+    sort: Callable[..., Any] = gpusort.sort
+    merge_by_key: Callable[..., Any] = gpusort.merge_by_key
+    assert sort([3, 1, 2], out=np.empty(3, np.intp)).tolist() == [1, 2, 3]
+    for values in ([1, 2], np.array([1, 2])):
+        keys, moved = merge_by_key([1, 3], values, [2], [3])
+        assert (keys.tolist(), moved.tolist()) == ([1, 2, 3], [1, 3, 2])
+
+
+def test_long_results_that_cannot_be_written_are_refused_behind_others_that_can() -> None:
+    x = sample("u4", 200_000)
+    out = np.lib.stride_tricks.as_strided(np.zeros(1, x.dtype), x.shape, (0,))
+    raw = bytes(x.nbytes)
+    for _ in range(2):
+        assert_same_bits(gpusort.sort(x, out=np.empty_like(x)), np.sort(x))
+        with pytest.raises(InvalidArgumentError, match="each of whose elements has a place of its own"):
+            gpusort.sort(x, out=out)
+        with pytest.raises(InvalidArgumentError, match="an array that can be written, found a read-only one"):
+            gpusort.sort(x, out=np.frombuffer(raw, x.dtype))
+    assert not out.any()
+    assert not any(raw)
 
 
 @pytest.mark.parametrize("name", APART)

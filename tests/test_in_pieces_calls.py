@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -105,6 +105,34 @@ def test_it_is_asked_each_time_how_much_is_free() -> None:
     assert_same_bits(gpusort.sort(x, target=target), np.sort(x))
     assert len(target.rooms) == rooms
     assert target.whole
+
+
+@pytest.mark.usefixtures("beyond")
+def test_pieces_are_as_long_as_the_memory_that_is_free_now_allows() -> None:
+    x, target = np.random.default_rng(4).permutation(700), HostWithRoom(ROOM)
+    works = list[int]()
+    for free in (1 << 13, 1 << 12, 1 << 13, 1 << 13):
+        target.free = free
+        checked(target, x, lambda x: gpusort.sort(x, target=target), np.arange(700))
+        works.append(target.rooms[-1].works)
+    assert works[0] == works[2] == works[3] < works[1]
+
+
+@pytest.mark.usefixtures("beyond")
+def test_results_that_do_not_fit_are_refused_before_anything_is_sent() -> None:
+    x, target = sample("f4", 1000), HostWithRoom(ROOM)
+    read_only = np.zeros(1000, np.float32)
+    read_only.flags.writeable = False
+    windows = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (1000,), (0,))
+    for out, said in (
+        (np.zeros(1000, np.float64), "shape"), (np.zeros((1000, 1), np.float32), "shape"),
+        (read_only, "can be written"), (windows, "a place of its own"),
+    ):  # fmt: skip
+        for _ in range(2):
+            with pytest.raises(gpusort.InvalidArgumentError, match=rf"^out: expected .*{said}"):
+                gpusort.sort(x, out=cast(Any, out), target=target)
+        assert not out.any()
+    assert not target.rooms
 
 
 # -- many rows --------------------------------------------------------------------------------------------

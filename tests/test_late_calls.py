@@ -144,3 +144,37 @@ sys.modules["late"] = Late()
 def test_kernels_run_at_the_interpreters_end_too() -> None:
     """NumPy imports what `ctypes` of an array is, and threads that have done such work before are gone."""
     assert printed(_KERNELS_AT_THE_END, timeout=60) == "\n".join(["[False, True, True, True]"] * 2)
+
+
+_MAPS_AT_THE_END = """
+import sys
+import numpy as np
+import gpusort
+
+x = np.arange(4000, dtype=np.uint32)[::-1].copy()
+given, out = (np.memmap(FOLDER + name, "u4", "w+", shape=4000) for name in ("/given", "/out"))
+prepared = gpusort.plan(gpusort.sort, given, out=out)
+
+def works():
+    seen = []
+    for sorts, into in (
+        (lambda: gpusort.sort(given, out=out), out), (lambda: prepared(given), out),
+        (lambda: gpusort.sort(given, out=given), given), (lambda: gpusort.sort_inplace(given), given),
+    ):
+        given[:], out[:] = x, 0
+        sorts()
+        seen.append(bool((into == x[::-1]).all()))
+    return seen
+
+class Late:
+    def __del__(self):
+        print(works(), flush=True)
+
+print(works())
+sys.modules["late"] = Late()
+"""
+
+
+def test_maps_are_sorted_at_the_interpreters_end_too(tmp_path: Path) -> None:
+    found = printed(_MAPS_AT_THE_END.replace("FOLDER", repr(str(tmp_path))), timeout=60)
+    assert found == "\n".join(["[True, True, True, True]"] * 2)

@@ -84,13 +84,13 @@ def test_results_are_arrays_like_any_other() -> None:
 
 
 def test_only_the_last_two_are_kept_and_only_for_results_of_their_size() -> None:
-    arrays = [reuse.new_array((LONG * (1 + number),), DOUBLE) for number in range(3)]
+    arrays = [reuse.new_array((LONG * (1 + 2 * number),), DOUBLE) for number in range(3)]
     addresses = [array.ctypes.data for array in arrays]
     while arrays:
         arrays.pop(0)
-    small = reuse.new_array((LONG // 2 + 1,), DOUBLE)  # less than half of either that is kept
+    small = reuse.new_array((LONG,), DOUBLE)  # less than half of either that is kept
     assert small.ctypes.data not in addresses[1:]
-    assert reuse.new_array((3 * LONG,), DOUBLE).ctypes.data == addresses[2]
+    assert reuse.new_array((5 * LONG,), DOUBLE).ctypes.data == addresses[2]
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,9 @@ def test_a_block_that_was_reshaped_or_locked_is_not_handed_on(change: Callable[[
     first = new()
     change(first)
     del first
+    assert len(reuse.KEPT) == 1
     second = new()
+    assert not len(reuse.KEPT), "it is let go of, and takes no block's place"
     assert (second.flags.writeable, second.shape, second.dtype) == (True, (BYTES // 8,), DOUBLE)
 
 

@@ -8,6 +8,7 @@ import re
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import permutations
 from typing import Any, cast
 
 import attrs
@@ -147,6 +148,16 @@ def test_results_may_go_to_another_part_of_the_buffer(device: Any) -> None:
     np.testing.assert_array_equal(x.to_numpy(), host)
     assert sort(x, out=x) is x
     np.testing.assert_array_equal(x.to_numpy(), np.sort(host))
+
+
+def test_results_may_go_to_a_part_of_the_buffer_that_overlaps_x(device: Any) -> None:
+    """Which is seen of two arrays of a buffer that were not made of each other."""
+    host = sample("u4", 20_064)
+    whole = buffer_of(device, host)
+    x, out = (webgpu.array(whole, np.uint32, 20_000, offset=first) for first in (0, 256))
+    assert sort(x, out=out, algorithm=gpusort.Bitonic()) is out
+    np.testing.assert_array_equal(out.to_numpy(), np.sort(host[:20_000]))
+    np.testing.assert_array_equal(x.to_numpy()[:64], host[:64])
 
 
 def test_a_buffer_for_storage_alone_will_do(device: Any) -> None:
@@ -489,7 +500,8 @@ def test_results_lie_where_earlier_ones_lay_which_nobody_holds(device: Any) -> N
         third = sort(x)
         assert third.held.buffer is not shown, "whoever was shown it may have destroyed it"
         np.testing.assert_array_equal(third.to_numpy(), np.sort(host))
-    assert sort(webgpu.asarray(host[:100], device)).size == 100
+    del second
+    assert sort(webgpu.asarray(host[:100], device)).buffer.size == 400, "as much as it takes"
 
 
 def test_results_in_a_callers_encoder_are_no_ones_else(device: Any) -> None:
@@ -550,6 +562,19 @@ def test_signatures_tell_apart_what_plans_depend_on(device: Any) -> None:
     kind, _ = recognised("x", arrays[0])
     assert len({signature_of(kind, x) for x in arrays}) == len(arrays)
     assert signature_of(kind, webgpu.asarray(host + 1, device)) == signature_of(kind, arrays[0])
+
+
+def test_a_planned_copy_is_of_arrays_as_aligned(device: Any) -> None:
+    """Also of none that is aligned better: the places of a copy are told from the aligned address before."""
+    words = sample("u2", 300)
+    buffer = buffer_of(device, words)
+    arrays = [webgpu.Array(buffer, device, np.dtype("u2"), (40,), (4,), first) for first in (0, 2, 4)]
+    for given, other in permutations(arrays, 2):
+        planned = gpusort.plan(sort, given)
+        with pytest.raises(InvalidArgumentError, match=r"^arrays: expected such as were planned for"):
+            planned(other)
+        first = given.offset // 2
+        np.testing.assert_array_equal(planned(given).to_numpy(), np.sort(words[first : first + 80 : 2]))
 
 
 # -- recording ordinary calls -----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ y = call(x)  # nothing is compiled, looked up or allocated; y is the same array 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
-from functools import partial
+from functools import cache, partial
 from inspect import Parameter
 from itertools import count
 from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast, overload
@@ -166,10 +166,18 @@ def _require_mapped_once(arrays: Sequence[Any], outs: Sequence[Any]) -> None:
     maps, mapped_outs = ([x for x in given if x.__class__ is np.memmap] for given in (arrays, outs))
     if not (maps and mapped_outs):
         return
-    from ..external.maps import are_mapped_twice  # which few need
-
-    if any(are_mapped_twice(x, out) for x in maps for out in mapped_outs):
+    is_twice = are_mapped_twice()
+    if any(is_twice(x, out) for x in maps for out in mapped_outs):
         raise InvalidArgumentError("out: expected x itself, or an array apart from it; here a file is mapped twice")
+
+
+@cache
+def are_mapped_twice() -> Callable[[Any, Any], bool]:
+    """What tells it of two maps: imported when first needed, as few need it, and held for calls at the interpreter's
+    end, when nothing is imported any more."""
+    from ..external.maps import are_mapped_twice
+
+    return are_mapped_twice
 
 
 def _told(spec: Spec) -> str:

@@ -62,7 +62,7 @@ class Mapping:
         if not isinstance(base, mmap.mmap):
             return None
         low, high = np.lib.array_utils.byte_bounds(mapped)
-        start = low - np.frombuffer(base, np.uint8).ctypes.data
+        start = low - np.lib.array_utils.byte_bounds(np.frombuffer(base, np.uint8))[0]
         first = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY
         return cls(Path(os.fspath(array.filename)).resolve(), first + start, high - low, base, start)
 
