@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import signal
 from collections.abc import Callable
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.external import direct, maps
+from gpusort.external import direct, left, maps
+from gpusort.external.scratch import Scratch
 from tests.new_process import run_sort
 from tests.reference import Array, assert_same_bits
 from tests.test_files_mapped import COUNT, KILLED, names
@@ -117,6 +119,29 @@ def test_the_folder_for_runs_is_found_whatever_this_call_would_choose(
     in_place(held)
     assert_same_bits(np.load(tmp_path / "data" / "x.npy"), np.sort(x))
     assert [names(tmp_path / name) for name in ("a", "b", "data")] == [[], [], ["x.npy"]]
+
+
+def test_a_folder_without_a_link_to_it_is_found_by_the_setting(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where nothing can be written beside the file."""
+    scratch, data = tmp_path / "scratch", tmp_path / "data"
+    scratch.mkdir()
+    data.mkdir()
+    held = half_written(data, x, scratch)
+    (data / "x.npy@128.sorting").unlink()
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(scratch))
+    for call in (gpusort.sort, lambda x: in_place(x[100:])):
+        with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+            call(held)
+
+    def fail(*given: object) -> None:
+        raise PermissionError(errno.EACCES, "permission denied")
+
+    monkeypatch.setattr(Path, "symlink_to", fail)
+    in_place(held)
+    assert_same_bits(np.load(data / "x.npy"), np.sort(x))
+    assert [names(data), names(scratch)] == [["x.npy"], []]
 
 
 def test_a_folder_for_runs_that_is_gone_is_missed(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,3 +263,125 @@ def test_two_sorts_in_place_of_parts_that_overlap(x: Array, tmp_path: Path, monk
         assert_same_bits(found, np.concatenate([np.sort(x[:20_000]), np.sort(x[20_000:])]))
     assert names(tmp_path) == ["scratch", "x.npy"]
     assert not names(tmp_path / "scratch")
+
+
+@pytest.mark.parametrize("second_is_beside", [False, True])
+def test_two_at_once_that_would_have_scratch_folders_in_different_places(
+    second_is_beside: bool, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither has made its link, or its folder beside the file, when the other looks: the second is refused, and the
+    link stays, by which the first is found."""
+    for name in ("a", "b", "data"):
+        (tmp_path / name).mkdir()
+    data = tmp_path / "data"
+    np.save(data / "x.npy", x)
+    held, link, made = np.load(data / "x.npy", mmap_mode="r+"), maps.MapSort._link, list[str]()
+    beside = data / "x.npy@128.sorting"
+
+    def second(scratch: Scratch) -> None:
+        monkeypatch.setattr(maps.MapSort, "_link", staticmethod(link))
+        other = tmp_path / "a" / "x.npy@128.other.sorting"
+        if second_is_beside:
+            beside.mkdir()
+        else:
+            beside.symlink_to(other)
+        made.extend(names(data))
+        link(scratch)
+
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "b"))
+    monkeypatch.setattr(maps.MapSort, "_link", staticmethod(second))
+    with pytest.raises(gpusort.InvalidArgumentError, match=rf"x: {beside} is in the way, of another sort in place"):
+        in_place(held)
+    assert names(data) == made == ["x.npy", beside.name]
+    assert not names(tmp_path / "b")
+    assert_same_bits(np.load(data / "x.npy"), x)
+
+
+def test_a_call_that_fails_as_it_begins_leaves_no_link_of_a_killed_one(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was killed had written nothing: no elements are missed with its folder."""
+    scratch, data = tmp_path / "scratch", tmp_path / "data"
+    scratch.mkdir()
+    data.mkdir()
+    np.save(data / "x.npy", x)
+    code = (
+        KILLED.replace("maps.ArrayEndpoint.write", "maps.ArrayEndpoint.read")
+        .replace("def half(self, buffer, nbytes, offset):", "def half(self, buffer, offset, nbytes):")
+        .replace("write(self, buffer, nbytes, offset)", "return write(self, buffer, offset, nbytes)")
+        .replace("write(self, buffer, nbytes // 2, offset)", "pass")
+    )
+    assert run_sort(code, "3", cwd=data, GPUSORT_SCRATCH=str(scratch)).returncode == -signal.SIGKILL
+    assert names(data) == ["x.npy", "x.npy@128.sorting"]
+    held = np.load(data / "x.npy", mmap_mode="r+")
+
+    def fail(*given: object, **named: object) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(maps, "DirectFile", fail)
+        with pytest.raises(OSError, match="too many open files"):
+            in_place(held)
+    assert [names(data), names(scratch)] == [["x.npy"], []]
+    in_place(held)
+    assert_same_bits(np.load(data / "x.npy"), np.sort(x))
+
+
+@pytest.mark.parametrize("leads", ["elsewhere/x.sorting", "x.npy@128.sorting", "/nowhere/x.sorting"])
+def test_a_link_that_no_call_made_is_refused(leads: str, x: Array, tmp_path: Path) -> None:
+    """Also one in a circle, or one that leads from the folder that it is in."""
+    np.save(tmp_path / "x.npy", x)
+    link, held = tmp_path / "x.npy@128.sorting", np.load(tmp_path / "x.npy", mmap_mode="r+")
+    link.symlink_to(leads)
+    for call in (in_place, gpusort.sort):
+        with pytest.raises(gpusort.InvalidArgumentError, match=f"in {tmp_path / leads}, which is not there"):
+            call(held)
+    assert names(tmp_path) == ["x.npy", link.name]
+    assert_same_bits(np.load(tmp_path / "x.npy"), x)
+
+
+@pytest.mark.parametrize("spelled", ["../scratch", "link"])
+def test_a_scratch_folder_by_a_relative_path_or_a_link(
+    spelled: str, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls from elsewhere find it."""
+    scratch, data = tmp_path / "scratch", tmp_path / "data"
+    scratch.mkdir()
+    data.mkdir()
+    (data / "link").symlink_to("../scratch")
+    held = half_written(data, x, Path(spelled))
+    monkeypatch.chdir("/")
+    assert (data / "x.npy@128.sorting").readlink().parent == scratch
+    in_place(held)
+    assert_same_bits(np.load(data / "x.npy"), np.sort(x))
+    assert [names(data), names(scratch)] == [["link", "x.npy"], []]
+
+
+def test_a_sort_elsewhere_in_the_file_that_ends_or_begins_meanwhile(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its link comes or goes between looks at it: nothing is missed with it."""
+    np.save(tmp_path / "x.npy", np.stack([x, x]))
+    held, link = np.load(tmp_path / "x.npy", mmap_mode="r+"), tmp_path / "x.npy@128.sorting"
+    scratch_of = left.scratch_of
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "scratch"))
+
+    def look(*given: object) -> Scratch:
+        had = link.is_symlink()
+        if had and ends:
+            link.unlink()
+        found = scratch_of(*given)  # type: ignore[arg-type]
+        if not had:
+            link.symlink_to("/nowhere/x.sorting")
+        return found
+
+    for ends in (True, False):
+        if ends:
+            link.symlink_to("/nowhere/x.sorting")
+        else:
+            (tmp_path / "x.npy@128").touch()  # so that this part is looked at
+        monkeypatch.setattr(left, "scratch_of", look)
+        assert_same_bits(np.asarray(gpusort.sort(held[1])), np.sort(x))
+        assert link.is_symlink() is not ends
+        monkeypatch.setattr(left, "scratch_of", scratch_of)
