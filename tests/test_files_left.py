@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,6 +89,8 @@ def test_every_call_that_would_miss_elements_is_refused(
 def test_other_parts_of_the_file_and_other_files_are_sorted(x: Array, tmp_path: Path) -> None:
     """What was killed is one row, so the other is whole; a file of that name that came since is, too."""
     both = np.stack([x, -x])
+    for name in ("x.npy@", "x.npy@notes.txt", "x.npy@²"):  # nobody's
+        (tmp_path / name).touch()
     np.save(tmp_path / "x.npy", both)
     code = KILLED.replace('mmap_mode="r+")', 'mmap_mode="r+")[0]')
     assert run_sort(code, "3", cwd=tmp_path).returncode == -signal.SIGKILL
@@ -142,6 +146,32 @@ def test_a_folder_without_a_link_to_it_is_found_by_the_setting(
     in_place(held)
     assert_same_bits(np.load(data / "x.npy"), np.sort(x))
     assert [names(data), names(scratch)] == [["x.npy"], []]
+
+
+def test_what_may_not_be_looked_into(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of another user, whose sort was killed, is not taken for none. One may map a file in a folder that one
+    may not list."""
+    held, stat = half_written(tmp_path, x), os.stat
+
+    def stat_of_mine(path: Any, **named: Any) -> os.stat_result:
+        if str(path).endswith("@128.sorting/journal"):
+            raise PermissionError(errno.EACCES, "permission denied", str(path))
+        return stat(path, **named)
+
+    def no_list(path: Any) -> list[str]:
+        raise PermissionError(errno.EACCES, "permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", stat_of_mine)
+        patch.setattr(Path, "is_file", os.path.isfile)  # as from Python 3.14 on
+        for call in (gpusort.sort, in_place):
+            with pytest.raises(PermissionError, match=r"@128\.sorting/journal"):
+                call(held)
+    in_place(held)
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "listdir", no_list)
+        assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(x))
 
 
 def test_a_folder_for_runs_that_is_gone_is_missed(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,6 +385,25 @@ def test_a_scratch_folder_by_a_relative_path_or_a_link(
     in_place(held)
     assert_same_bits(np.load(data / "x.npy"), np.sort(x))
     assert [names(data), names(scratch)] == [["link", "x.npy"], []]
+
+
+def test_what_is_removed_meanwhile(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of a sort that comes to its end as it is looked at; the file's own."""
+    data = tmp_path / "data"
+    data.mkdir()
+    held = half_written(data, x)
+    found_in = left.found_in
+
+    def look(scratch: Scratch, *given: Any) -> left.Left:
+        shutil.rmtree(scratch.folder)
+        return found_in(scratch, *given)
+
+    monkeypatch.setenv("GPUSORT_MEMORY", "1G")
+    monkeypatch.setattr(left, "found_in", look)
+    assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(np.asarray(held)))
+    assert names(data) == ["x.npy"]
+    shutil.rmtree(data)
+    assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(np.asarray(held)))
 
 
 def test_a_sort_elsewhere_in_the_file_that_ends_or_begins_meanwhile(
