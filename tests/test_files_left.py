@@ -434,3 +434,48 @@ def test_a_sort_elsewhere_in_the_file_that_ends_or_begins_meanwhile(
         assert_same_bits(np.asarray(gpusort.sort(held[1])), np.sort(x))
         assert link.is_symlink() is not ends
         monkeypatch.setattr(left, "scratch_of", scratch_of)
+
+
+def test_one_that_is_killed_as_another_begins(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has not begun when the other looks first."""
+    np.save(tmp_path / "x.npy", x)
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    scratch_of, code = left.scratch_of, KILLED.replace('mmap_mode="r+")', 'mmap_mode="r+")[100:]')
+
+    def kill(*given: Any) -> Scratch:
+        monkeypatch.setattr(maps, "scratch_of", scratch_of)
+        assert run_sort(code, "3", cwd=tmp_path).returncode == -signal.SIGKILL
+        return scratch_of(*given)
+
+    monkeypatch.setattr(maps, "scratch_of", kill)
+    with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+        in_place(held)
+    assert names(tmp_path) == ["x.npy", "x.npy@928.sorting"]
+    in_place(held[100:])
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.concatenate([x[:100], np.sort(x[100:])]))
+
+
+def test_a_sort_can_be_found_before_it_looks_for_others(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else two that begin at once would both go on."""
+    for name in ("a", "b", "data"):
+        (tmp_path / name).mkdir()
+    np.save(tmp_path / "data" / "x.npy", x)
+    held = np.load(tmp_path / "data" / "x.npy", mmap_mode="r+")
+    look, refused = maps.MapSort._require_alone, list[str]()
+
+    def second(self: maps.MapSort, *given: Any) -> None:
+        monkeypatch.setattr(maps.MapSort, "_require_alone", look)
+        monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "b"))
+        look(self, *given)
+        with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED) as error:
+            in_place(held[100:])
+        refused.append(str(error.value))
+
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "a"))
+    monkeypatch.setattr(maps.MapSort, "_require_alone", second)
+    in_place(held)
+    assert refused
+    assert_same_bits(np.load(tmp_path / "data" / "x.npy"), np.sort(x))
+    assert [names(tmp_path / name) for name in ("a", "b", "data")] == [[], [], ["x.npy"]]

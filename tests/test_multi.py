@@ -23,6 +23,7 @@ from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
 from gpusort.external import cuts
 from gpusort.external.cuts import held_cuts
+from gpusort.multi import communicators
 from gpusort.multi.communicators import NcclCommunicator
 from gpusort.multi.driving import drive_all
 from gpusort.multi.memory import CudaMemory, Mark, Memory
@@ -364,6 +365,17 @@ def test_copies_have_ended_where_memory_is_freed_by_an_error(monkeypatch: pytest
     with pytest.raises(KeyboardInterrupt):
         multi.sort(parts)
     assert sum(line.startswith("synchronize") for line in fake_cupy.log) == 2
+
+
+@pytest.mark.parametrize("most", [0, 1, 247, 248, 249, 250, 600])
+def test_bytes_that_just_fit_into_the_first_gather(most: int) -> None:
+    values = [np.arange(1, 1 + size).astype("u1") for size in (most // 2, most)]
+    found = of_all_ranks(
+        lambda comm: communicators._gather_bytes(lambda room: np.array(comm.gather(room)), values[comm.rank]), 2
+    )
+    for rank in found:
+        for mine, expected in zip(rank, values, strict=True):
+            assert_same_bits(mine, expected)
 
 
 def errors_of(work: Callable[[Threads], Any], ranks: int) -> list[str]:
