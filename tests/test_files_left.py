@@ -344,6 +344,7 @@ def test_a_call_that_fails_as_it_begins_leaves_no_link_of_a_killed_one(
     assert run_sort(code, "3", cwd=data, GPUSORT_SCRATCH=str(scratch)).returncode == -signal.SIGKILL
     assert names(data) == ["x.npy", "x.npy@128.sorting"]
     held = np.load(data / "x.npy", mmap_mode="r+")
+    assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(x))
 
     def fail(*given: object, **named: object) -> None:
         raise OSError(errno.EMFILE, "too many open files")
@@ -479,3 +480,18 @@ def test_a_sort_can_be_found_before_it_looks_for_others(
     assert refused
     assert_same_bits(np.load(tmp_path / "data" / "x.npy"), np.sort(x))
     assert [names(tmp_path / name) for name in ("a", "b", "data")] == [[], [], ["x.npy"]]
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", "3", '{"of": {"bytes": "many", "inode": 1}}', '{"of": []}\nrun'])
+def test_one_that_was_killed_as_it_began(text: str, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its journal tells nothing: no elements are missed, and a call in place takes it away."""
+    np.save(tmp_path / "x.npy", x)
+    folder, held = tmp_path / "x.npy@128.sorting", np.load(tmp_path / "x.npy", mmap_mode="r+")
+    folder.mkdir()
+    (folder / "journal").write_text(text)
+    assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(x))
+    assert folder.exists()
+    monkeypatch.setenv("GPUSORT_MEMORY", "1G")
+    in_place(held)
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x))
+    assert names(tmp_path) == ["x.npy"]
