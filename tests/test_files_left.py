@@ -97,8 +97,9 @@ def test_other_parts_of_the_file_and_other_files_are_sorted(x: Array, tmp_path: 
     held = np.load(tmp_path / "x.npy", mmap_mode="r+")
     assert_same_bits(np.asarray(gpusort.sort(held[1])), np.sort(-x))
     in_place(held[1])
-    with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
-        gpusort.sort(held)
+    for missing in (held, held[::-1], held[::-1, ::-1]):
+        with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+            gpusort.sort(missing)
     in_place(held)
     assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(both))
     half_written(tmp_path, x)
@@ -403,6 +404,7 @@ def test_what_is_removed_meanwhile(x: Array, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(left, "found_in", look)
     assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(np.asarray(held)))
     assert names(data) == ["x.npy"]
+    assert not left.Left(data / "x.npy", 0, 1, data / "gone", None, has_begun=False).is_under_way
     shutil.rmtree(data)
     assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(np.asarray(held)))
 
