@@ -422,3 +422,19 @@ gpusort.{call}
 print(loaded)
 """
     assert printed(code, sorts=True, GPUSORT_THREADS="2") == "[]"
+
+
+def test_a_process_that_ends_waits_for_what_is_being_loaded() -> None:
+    """LLVM must not run while its library is unloaded."""
+    own, started, ended = Background(), threading.Event(), list[bool]()
+
+    def load() -> None:
+        started.set()
+        time.sleep(0.2)
+        ended.append(own.is_stopping)
+
+    own._ask((load,))
+    assert started.wait(60)
+    own.stop()
+    assert ended == [True]
+    assert not own._is_loading

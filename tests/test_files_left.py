@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gpusort
-from gpusort.external import direct, maps
+from gpusort.external import direct, left, maps
+from gpusort.external.scratch import Scratch
 from tests.new_process import run_sort
 from tests.reference import Array, assert_same_bits
 from tests.test_files_mapped import COUNT, KILLED, names
@@ -85,14 +89,17 @@ def test_every_call_that_would_miss_elements_is_refused(
 def test_other_parts_of_the_file_and_other_files_are_sorted(x: Array, tmp_path: Path) -> None:
     """What was killed is one row, so the other is whole; a file of that name that came since is, too."""
     both = np.stack([x, -x])
+    for name in ("x.npy@", "x.npy@notes.txt", "x.npy@²"):  # nobody's
+        (tmp_path / name).touch()
     np.save(tmp_path / "x.npy", both)
     code = KILLED.replace('mmap_mode="r+")', 'mmap_mode="r+")[0]')
     assert run_sort(code, "3", cwd=tmp_path).returncode == -signal.SIGKILL
     held = np.load(tmp_path / "x.npy", mmap_mode="r+")
     assert_same_bits(np.asarray(gpusort.sort(held[1])), np.sort(-x))
     in_place(held[1])
-    with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
-        gpusort.sort(held)
+    for missing in (held, held[::-1], held[::-1, ::-1]):
+        with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+            gpusort.sort(missing)
     in_place(held)
     assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(both))
     half_written(tmp_path, x)
@@ -117,6 +124,55 @@ def test_the_folder_for_runs_is_found_whatever_this_call_would_choose(
     in_place(held)
     assert_same_bits(np.load(tmp_path / "data" / "x.npy"), np.sort(x))
     assert [names(tmp_path / name) for name in ("a", "b", "data")] == [[], [], ["x.npy"]]
+
+
+def test_a_folder_without_a_link_to_it_is_found_by_the_setting(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where nothing can be written beside the file."""
+    scratch, data = tmp_path / "scratch", tmp_path / "data"
+    scratch.mkdir()
+    data.mkdir()
+    held = half_written(data, x, scratch)
+    (data / "x.npy@128.sorting").unlink()
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(scratch))
+    for call in (gpusort.sort, lambda x: in_place(x[100:])):
+        with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+            call(held)
+
+    def fail(*given: object) -> None:
+        raise PermissionError(errno.EACCES, "permission denied")
+
+    monkeypatch.setattr(Path, "symlink_to", fail)
+    in_place(held)
+    assert_same_bits(np.load(data / "x.npy"), np.sort(x))
+    assert [names(data), names(scratch)] == [["x.npy"], []]
+
+
+def test_what_may_not_be_looked_into(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of another user, whose sort was killed, is not taken for none. One may map a file in a folder that one
+    may not list."""
+    held, stat = half_written(tmp_path, x), os.stat
+
+    def stat_of_mine(path: Any, **named: Any) -> os.stat_result:
+        if str(path).endswith("@128.sorting/journal"):
+            raise PermissionError(errno.EACCES, "permission denied", str(path))
+        return stat(path, **named)
+
+    def no_list(path: Any) -> list[str]:
+        raise PermissionError(errno.EACCES, "permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", stat_of_mine)
+        patch.setattr(Path, "is_file", os.path.isfile)  # as from Python 3.14 on
+        for call in (gpusort.sort, in_place):
+            with pytest.raises(PermissionError, match=r"@128\.sorting/journal"):
+                call(held)
+    in_place(held)
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "listdir", no_list)
+        assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(x))
 
 
 def test_a_folder_for_runs_that_is_gone_is_missed(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,3 +294,206 @@ def test_two_sorts_in_place_of_parts_that_overlap(x: Array, tmp_path: Path, monk
         assert_same_bits(found, np.concatenate([np.sort(x[:20_000]), np.sort(x[20_000:])]))
     assert names(tmp_path) == ["scratch", "x.npy"]
     assert not names(tmp_path / "scratch")
+
+
+@pytest.mark.parametrize("second_is_beside", [False, True])
+def test_two_at_once_that_would_have_scratch_folders_in_different_places(
+    second_is_beside: bool, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither has made its link, or its folder beside the file, when the other looks: the second is refused, and the
+    link stays, by which the first is found."""
+    for name in ("a", "b", "data"):
+        (tmp_path / name).mkdir()
+    data = tmp_path / "data"
+    np.save(data / "x.npy", x)
+    held, link, made = np.load(data / "x.npy", mmap_mode="r+"), maps.MapSort._link, list[str]()
+    beside = data / "x.npy@128.sorting"
+
+    def second(scratch: Scratch) -> None:
+        monkeypatch.setattr(maps.MapSort, "_link", staticmethod(link))
+        other = tmp_path / "a" / "x.npy@128.other.sorting"
+        if second_is_beside:
+            beside.mkdir()
+        else:
+            beside.symlink_to(other)
+        made.extend(names(data))
+        link(scratch)
+
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "b"))
+    monkeypatch.setattr(maps.MapSort, "_link", staticmethod(second))
+    with pytest.raises(gpusort.InvalidArgumentError, match=rf"x: {beside} is in the way, of another sort in place"):
+        in_place(held)
+    assert names(data) == made == ["x.npy", beside.name]
+    assert not names(tmp_path / "b")
+    assert_same_bits(np.load(data / "x.npy"), x)
+
+
+def test_a_call_that_fails_as_it_begins_leaves_no_link_of_a_killed_one(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was killed had written nothing: no elements are missed with its folder."""
+    scratch, data = tmp_path / "scratch", tmp_path / "data"
+    scratch.mkdir()
+    data.mkdir()
+    np.save(data / "x.npy", x)
+    code = (
+        KILLED.replace("maps.ArrayEndpoint.write", "maps.ArrayEndpoint.read")
+        .replace("def half(self, buffer, nbytes, offset):", "def half(self, buffer, offset, nbytes):")
+        .replace("write(self, buffer, nbytes, offset)", "return write(self, buffer, offset, nbytes)")
+        .replace("write(self, buffer, nbytes // 2, offset)", "pass")
+    )
+    assert run_sort(code, "3", cwd=data, GPUSORT_SCRATCH=str(scratch)).returncode == -signal.SIGKILL
+    assert names(data) == ["x.npy", "x.npy@128.sorting"]
+    held = np.load(data / "x.npy", mmap_mode="r+")
+    assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(x))
+
+    def fail(*given: object, **named: object) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(maps, "DirectFile", fail)
+        with pytest.raises(OSError, match="too many open files"):
+            in_place(held)
+    assert [names(data), names(scratch)] == [["x.npy"], []]
+    in_place(held)
+    assert_same_bits(np.load(data / "x.npy"), np.sort(x))
+
+
+@pytest.mark.parametrize("leads", ["elsewhere/x.sorting", "x.npy@128.sorting", "/nowhere/x.sorting"])
+def test_a_link_that_no_call_made_is_refused(leads: str, x: Array, tmp_path: Path) -> None:
+    """Also one in a circle, or one that leads from the folder that it is in."""
+    np.save(tmp_path / "x.npy", x)
+    link, held = tmp_path / "x.npy@128.sorting", np.load(tmp_path / "x.npy", mmap_mode="r+")
+    link.symlink_to(leads)
+    for call in (in_place, gpusort.sort):
+        with pytest.raises(gpusort.InvalidArgumentError, match=f"in {tmp_path / leads}, which is not there"):
+            call(held)
+    assert names(tmp_path) == ["x.npy", link.name]
+    assert_same_bits(np.load(tmp_path / "x.npy"), x)
+
+
+@pytest.mark.parametrize("spelled", ["../scratch", "link"])
+def test_a_scratch_folder_by_a_relative_path_or_a_link(
+    spelled: str, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls from elsewhere find it."""
+    scratch, data = tmp_path / "scratch", tmp_path / "data"
+    scratch.mkdir()
+    data.mkdir()
+    (data / "link").symlink_to("../scratch")
+    held = half_written(data, x, Path(spelled))
+    monkeypatch.chdir("/")
+    assert (data / "x.npy@128.sorting").readlink().parent == scratch
+    in_place(held)
+    assert_same_bits(np.load(data / "x.npy"), np.sort(x))
+    assert [names(data), names(scratch)] == [["link", "x.npy"], []]
+
+
+def test_what_is_removed_meanwhile(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of a sort that comes to its end as it is looked at; the file's own."""
+    data = tmp_path / "data"
+    data.mkdir()
+    held = half_written(data, x)
+    found_in = left.found_in
+
+    def look(scratch: Scratch, *given: Any) -> left.Left:
+        shutil.rmtree(scratch.folder)
+        return found_in(scratch, *given)
+
+    monkeypatch.setenv("GPUSORT_MEMORY", "1G")
+    monkeypatch.setattr(left, "found_in", look)
+    assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(np.asarray(held)))
+    assert names(data) == ["x.npy"]
+    assert not left.Left(data / "x.npy", 0, 1, data / "gone", None, has_begun=False).is_under_way
+    shutil.rmtree(data)
+    assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(np.asarray(held)))
+
+
+def test_a_sort_elsewhere_in_the_file_that_ends_or_begins_meanwhile(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its link comes or goes between looks at it: nothing is missed with it."""
+    np.save(tmp_path / "x.npy", np.stack([x, x]))
+    held, link = np.load(tmp_path / "x.npy", mmap_mode="r+"), tmp_path / "x.npy@128.sorting"
+    scratch_of = left.scratch_of
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "scratch"))
+
+    def look(*given: object) -> Scratch:
+        had = link.is_symlink()
+        if had and ends:
+            link.unlink()
+        found = scratch_of(*given)  # type: ignore[arg-type]
+        if not had:
+            link.symlink_to("/nowhere/x.sorting")
+        return found
+
+    for ends in (True, False):
+        if ends:
+            link.symlink_to("/nowhere/x.sorting")
+        else:
+            (tmp_path / "x.npy@128").touch()  # so that this part is looked at
+        monkeypatch.setattr(left, "scratch_of", look)
+        assert_same_bits(np.asarray(gpusort.sort(held[1])), np.sort(x))
+        assert link.is_symlink() is not ends
+        monkeypatch.setattr(left, "scratch_of", scratch_of)
+
+
+def test_one_that_is_killed_as_another_begins(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has not begun when the other looks first."""
+    np.save(tmp_path / "x.npy", x)
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    scratch_of, code = left.scratch_of, KILLED.replace('mmap_mode="r+")', 'mmap_mode="r+")[100:]')
+
+    def kill(*given: Any) -> Scratch:
+        monkeypatch.setattr(maps, "scratch_of", scratch_of)
+        assert run_sort(code, "3", cwd=tmp_path).returncode == -signal.SIGKILL
+        return scratch_of(*given)
+
+    monkeypatch.setattr(maps, "scratch_of", kill)
+    with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+        in_place(held)
+    assert names(tmp_path) == ["x.npy", "x.npy@928.sorting"]
+    in_place(held[100:])
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.concatenate([x[:100], np.sort(x[100:])]))
+
+
+def test_a_sort_can_be_found_before_it_looks_for_others(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else two that begin at once would both go on."""
+    for name in ("a", "b", "data"):
+        (tmp_path / name).mkdir()
+    np.save(tmp_path / "data" / "x.npy", x)
+    held = np.load(tmp_path / "data" / "x.npy", mmap_mode="r+")
+    look, refused = maps.MapSort._require_alone, list[str]()
+
+    def second(self: maps.MapSort, *given: Any) -> None:
+        monkeypatch.setattr(maps.MapSort, "_require_alone", look)
+        monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "b"))
+        look(self, *given)
+        with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED) as error:
+            in_place(held[100:])
+        refused.append(str(error.value))
+
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "a"))
+    monkeypatch.setattr(maps.MapSort, "_require_alone", second)
+    in_place(held)
+    assert refused
+    assert_same_bits(np.load(tmp_path / "data" / "x.npy"), np.sort(x))
+    assert [names(tmp_path / name) for name in ("a", "b", "data")] == [[], [], ["x.npy"]]
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", "3", '{"of": {"bytes": "many", "inode": 1}}', '{"of": []}\nrun'])
+def test_one_that_was_killed_as_it_began(text: str, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its journal tells nothing: no elements are missed, and a call in place takes it away."""
+    np.save(tmp_path / "x.npy", x)
+    folder, held = tmp_path / "x.npy@128.sorting", np.load(tmp_path / "x.npy", mmap_mode="r+")
+    folder.mkdir()
+    (folder / "journal").write_text(text)
+    assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(x))
+    assert folder.exists()
+    monkeypatch.setenv("GPUSORT_MEMORY", "1G")
+    in_place(held)
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x))
+    assert names(tmp_path) == ["x.npy"]

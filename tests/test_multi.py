@@ -23,10 +23,11 @@ from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
 from gpusort.external import cuts
 from gpusort.external.cuts import held_cuts
+from gpusort.multi import communicators
 from gpusort.multi.communicators import NcclCommunicator
 from gpusort.multi.driving import drive_all
 from gpusort.multi.memory import CudaMemory, Mark, Memory
-from gpusort.multi.shard import Gather, PairsWork, Shard, Swap, Work, merged, sort_shard
+from gpusort.multi.shard import Gather, IndexWork, PairsWork, Shard, Swap, Work, merged, sort_shard
 from gpusort.multi.sorting import Sizes, sizes_of
 from gpusort.targets import registry as targets
 from gpusort.targets.cuda.target import CudaTarget
@@ -366,6 +367,17 @@ def test_copies_have_ended_where_memory_is_freed_by_an_error(monkeypatch: pytest
     assert sum(line.startswith("synchronize") for line in fake_cupy.log) == 2
 
 
+@pytest.mark.parametrize("most", [0, 1, 247, 248, 249, 250, 600])
+def test_bytes_that_just_fit_into_the_first_gather(most: int) -> None:
+    values = [np.arange(1, 1 + size).astype("u1") for size in (most // 2, most)]
+    found = of_all_ranks(
+        lambda comm: communicators._gather_bytes(lambda room: np.array(comm.gather(room)), values[comm.rank]), 2
+    )
+    for rank in found:
+        for mine, expected in zip(rank, values, strict=True):
+            assert_same_bits(mine, expected)
+
+
 def errors_of(work: Callable[[Threads], Any], ranks: int) -> list[str]:
     """What each rank's call raises, of gpusort's errors."""
 
@@ -678,3 +690,21 @@ def test_values_that_are_not_merged_are_refused_before_they_are_sent(monkeypatch
     keys = np.arange(4)
     told = errors_of(lambda comm: multi.sort_by_key_shard(keys, keys.astype(complex), comm), 2)
     assert all(text.startswith("values: expected elements of 1, 2, 4, 8 bytes") for text in told)
+
+
+@pytest.mark.usefixtures("cards")
+def test_arrays_of_the_host_and_of_a_card_are_not_sorted_together() -> None:
+    host = np.arange(9, dtype="i4")[::-1].copy()
+    card = fake_cupy.on_card(host, 0)
+    with pytest.raises(
+        gpusort.InvalidArgumentError, match=r"parts.1.: expected int32 on host memory, .* on a CUDA device"
+    ):
+        multi.sort([host, card])
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"values.*: expected one for each key, on the same device"):
+        multi.sort_by_key([host], [card])
+
+
+def test_indices_behind_more_elements_than_32_bits_count() -> None:
+    keys, indices = IndexWork(np.dtype("i4")).sorted((np.array([3, 1, 2], "i4"),), 1 << 33)
+    assert_same_bits(keys, np.array([1, 2, 3], "i4"))
+    assert_same_bits(indices, np.array([1, 2, 0]) + (1 << 33))

@@ -114,14 +114,16 @@ def test_a_second_interrupt_is_raised_at_once() -> None:
         def gather(self, values: Array, /) -> Sequence[Array]:
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
+            gathered.append(values)
             raise AssertionError("nobody is there")
 
         def exchange(self, pieces: Sequence[Array], received: Sequence[Array], /) -> None:
             raise AssertionError("nobody is there")
 
-    handler = signal.getsignal(signal.SIGINT)
+    handler, gathered = signal.getsignal(signal.SIGINT), list[Array]()
     with pytest.raises(KeyboardInterrupt):
         multi.sort_shard(np.zeros(9), Alone())
+    assert not gathered
     assert signal.getsignal(signal.SIGINT) is handler
 
 

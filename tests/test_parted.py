@@ -233,3 +233,14 @@ def test_any_ranks(lists: list[list[int]], descending: bool) -> None:
     parts = [np.array(one, np.int16) for one in lists]
     found = sorted_over(parts, descending=descending)
     assert_same_bits(np.concatenate(found), gpusort.sort(np.concatenate(parts), descending=descending))
+
+
+def test_a_bucket_that_overflows_by_one_is_not_held() -> None:
+    most = np.full((2, BUCKETS), 3)
+    plan = sample_sort._Plan(np.empty(0), BUCKETS // 2, most)
+    sizes = [2 * most.size, 2 * most.size]
+    assert plan.has_held(most, sizes)
+    for rank, bucket in ((0, 0), (1, BUCKETS - 1)):
+        counts = most.copy()
+        counts[rank, bucket] += 1
+        assert not plan.has_held(counts, sizes)

@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 
 from ..types.errors import InvalidArgumentError
-from .scratch import JOURNAL, Scratch
+from .scratch import JOURNAL, SCRATCH, Scratch
 
 _END = 1 << 63  # of a part that nothing tells of
 
@@ -61,8 +61,8 @@ def scratch_of(path: Path, position: int, where: Path | None) -> Scratch:
     """Of a sort in place of a part of a file: what is left beside it goes before what this call would choose."""
     named = path.with_name(f"{path.name}@{position}")
     chosen, beside = (Scratch(named, folder, keep=True) for folder in (where, None))
-    if beside.folder.is_symlink():
-        return Scratch(named, Path(os.readlink(beside.folder)).parent, keep=True)
+    if (led := led_to(beside.folder)) is not None:
+        return Scratch(named, led.parent, keep=True)
     return beside if beside.is_left else chosen
 
 
@@ -70,6 +70,13 @@ def link_to(scratch: Scratch) -> Path | None:
     """Beside the file, the place of a link to a scratch folder that is elsewhere: for calls that know of no other."""
     place = Scratch(scratch.target, None, keep=True).folder
     return None if place == scratch.folder else place
+
+
+def led_to(link: Path) -> Path | None:
+    """Where a link leads; None if there is none, or no longer."""
+    with suppress(OSError):
+        return link.parent / os.readlink(link)
+    return None
 
 
 def left_of(path: Path, where: Path | None) -> Iterator[Left]:
@@ -80,13 +87,13 @@ def left_of(path: Path, where: Path | None) -> Iterator[Left]:
             names.update(name for name in os.listdir(folder) if name.startswith(lead))
     numbers = {name.removeprefix(lead).partition(".")[0] for name in names}
     for position in sorted(int(number) for number in numbers if number.isascii() and number.isdecimal()):
-        scratch = scratch_of(path, position, where)
-        link = link_to(scratch)
+        link = path.with_name(f"{lead}{position}{SCRATCH}")
+        led, scratch = led_to(link), scratch_of(path, position, where)
         if scratch.is_left:
             with suppress(FileNotFoundError):  # of one that has come to its end meanwhile
                 yield found_in(scratch, path, position)
-        elif link is not None and link.is_symlink():
-            yield Left(path, position, _END, Path(os.readlink(link)), link, has_begun=False, is_there=False)
+        elif led is not None and led == led_to(link):  # else a sort has just begun, or come to its end
+            yield Left(path, position, _END, led, link, has_begun=False, is_there=False)
 
 
 def found_in(scratch: Scratch, path: Path, position: int) -> Left:

@@ -25,7 +25,7 @@ from .cuts import Array
 from .direct import Bytes, DirectFile, take_room
 from .disk_space import raising_disk_full, require_disk_space
 from .journal import Journal, NoJournal
-from .left import Left, found_in, left_of, link_to, scratch_of
+from .left import Left, found_in, led_to, left_of, link_to, scratch_of
 from .plans import Plan
 from .scratch import Scratch
 from .sort import Endpoints, Passes
@@ -263,6 +263,8 @@ class MapSort:
             "position": mapping.position, "work": repr(self.work),
         }  # fmt: skip
         must_resume = scratch.journal.has("begun")
+        if not must_resume:
+            self._unlink(scratch)  # of a call that wrote nothing: this one may fail before it makes its own
         try:
             if not must_resume or scratch.journal.sorted_before["inode"] == identity["inode"]:
                 return scratch.claim(identity, plan, resume=must_resume)
@@ -285,15 +287,19 @@ class MapSort:
 
     @staticmethod
     def _link(scratch: Scratch) -> None:
-        link = link_to(scratch)
-        with suppress(OSError):  # where nothing can be written, calls find the folder by GPUSORT_SCRATCH alone
-            if link is not None and not link.is_symlink():
+        if (link := link_to(scratch)) is not None:
+            with suppress(OSError):  # where nothing can be written, calls find the folder by GPUSORT_SCRATCH alone
                 link.symlink_to(scratch.folder)
+            if os.path.lexists(link) and led_to(link) != scratch.folder:
+                raise InvalidArgumentError(
+                    f"x: {link} is in the way, of another sort in place of the same array, which is under way or was "
+                    "killed as it began: try again, or remove it"
+                )
 
     @staticmethod
     def _unlink(scratch: Scratch) -> None:
         """Before the folder goes: a link that leads nowhere tells of elements that are lost."""
-        if (link := link_to(scratch)) is not None and link.is_symlink():
+        if (link := link_to(scratch)) is not None and led_to(link) == scratch.folder:
             link.unlink(missing_ok=True)
 
     def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, scratch: Scratch) -> None:

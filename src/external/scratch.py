@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from io import FileIO
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 
 from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
 from .crew import always_uninterrupted, whole
@@ -54,7 +54,9 @@ class Scratch(AbstractContextManager["Scratch"]):
     @property
     def is_left(self) -> bool:
         """Whether a sort was killed that had it, or is under way."""
-        return (self.folder / JOURNAL).is_file()
+        with suppress(FileNotFoundError, NotADirectoryError):  # another user's may not be looked into, but is there
+            return S_ISREG((self.folder / JOURNAL).stat().st_mode)
+        return False
 
     @property
     def journal_text(self) -> str:
