@@ -33,6 +33,13 @@ def x() -> Array:
     return np.random.default_rng(3).random(COUNT)
 
 
+def folders(within: Path, *given: str) -> list[Path]:
+    made = [within / name for name in given]
+    for folder in made:
+        folder.mkdir()
+    return made
+
+
 def half_written(folder: Path, x: Array, scratch: Path | None = None) -> maps.Mapped:
     np.save(folder / "x.npy", x)
     where = "" if scratch is None else str(scratch)
@@ -114,8 +121,7 @@ def test_other_parts_of_the_file_and_other_files_are_sorted(x: Array, tmp_path: 
 def test_the_folder_for_runs_is_found_whatever_this_call_would_choose(
     had: str | None, has: str | None, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("a", "b", "data"):
-        (tmp_path / name).mkdir()
+    folders(tmp_path, "a", "b", "data")
     held = half_written(tmp_path / "data", x, None if had is None else tmp_path / had)
     if has is not None:
         monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / has))
@@ -130,9 +136,7 @@ def test_a_folder_without_a_link_to_it_is_found_by_the_setting(
     x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where nothing can be written beside the file."""
-    scratch, data = tmp_path / "scratch", tmp_path / "data"
-    scratch.mkdir()
-    data.mkdir()
+    scratch, data = folders(tmp_path, "scratch", "data")
     held = half_written(data, x, scratch)
     (data / "x.npy@128.sorting").unlink()
     monkeypatch.setenv("GPUSORT_SCRATCH", str(scratch))
@@ -177,9 +181,7 @@ def test_what_may_not_be_looked_into(x: Array, tmp_path: Path, monkeypatch: pyte
 
 def test_a_folder_for_runs_that_is_gone_is_missed(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one of a disk that is not mounted: elements are there alone."""
-    scratch, data = tmp_path / "scratch", tmp_path / "data"
-    scratch.mkdir()
-    data.mkdir()
+    scratch, data = folders(tmp_path, "scratch", "data")
     held = half_written(data, x, scratch)
     scratch.rename(tmp_path / "gone")
     for call in (in_place, gpusort.sort):
@@ -200,9 +202,7 @@ def test_a_folder_for_runs_that_is_gone_is_missed(x: Array, tmp_path: Path, monk
 
 @pytest.mark.parametrize("at", [0, 2])
 def test_an_interrupt_leaves_no_link(at: int, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scratch, data = tmp_path / "scratch", tmp_path / "data"
-    scratch.mkdir()
-    data.mkdir()
+    scratch, data = folders(tmp_path, "scratch", "data")
     np.save(data / "x.npy", x)
     monkeypatch.setenv("GPUSORT_SCRATCH", str(scratch))
     held = np.load(data / "x.npy", mmap_mode="r+")
@@ -302,8 +302,7 @@ def test_two_at_once_that_would_have_scratch_folders_in_different_places(
 ) -> None:
     """Neither has made its link, or its folder beside the file, when the other looks: the second is refused, and the
     link stays, by which the first is found."""
-    for name in ("a", "b", "data"):
-        (tmp_path / name).mkdir()
+    folders(tmp_path, "a", "b", "data")
     data = tmp_path / "data"
     np.save(data / "x.npy", x)
     held, link, made = np.load(data / "x.npy", mmap_mode="r+"), maps.MapSort._link, list[str]()
@@ -332,9 +331,7 @@ def test_a_call_that_fails_as_it_begins_leaves_no_link_of_a_killed_one(
     x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was killed had written nothing: no elements are missed with its folder."""
-    scratch, data = tmp_path / "scratch", tmp_path / "data"
-    scratch.mkdir()
-    data.mkdir()
+    scratch, data = folders(tmp_path, "scratch", "data")
     np.save(data / "x.npy", x)
     code = (
         KILLED.replace("maps.ArrayEndpoint.write", "maps.ArrayEndpoint.read")
@@ -377,9 +374,7 @@ def test_a_scratch_folder_by_a_relative_path_or_a_link(
     spelled: str, x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls from elsewhere find it."""
-    scratch, data = tmp_path / "scratch", tmp_path / "data"
-    scratch.mkdir()
-    data.mkdir()
+    scratch, data = folders(tmp_path, "scratch", "data")
     (data / "link").symlink_to("../scratch")
     held = half_written(data, x, Path(spelled))
     monkeypatch.chdir("/")
@@ -462,8 +457,7 @@ def test_a_sort_can_be_found_before_it_looks_for_others(
     x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else two that begin at once would both go on."""
-    for name in ("a", "b", "data"):
-        (tmp_path / name).mkdir()
+    folders(tmp_path, "a", "b", "data")
     np.save(tmp_path / "data" / "x.npy", x)
     held = np.load(tmp_path / "data" / "x.npy", mmap_mode="r+")
     look, refused = maps.MapSort._require_alone, list[str]()

@@ -79,6 +79,16 @@ def test_a_signal_handlers_call_finds_no_half_of_what_the_first_call_imports(imp
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
+# What `works` gives, and gives again when all modules are gone.
+_LATE = """
+class Late:
+    def __del__(self):
+        print(works(), flush=True)
+
+print(works())
+sys.modules["late"] = Late()
+"""
+
 _AT_THE_END = """
 import sys
 import numpy as np
@@ -94,20 +104,13 @@ def works():
     except TargetUnavailableError as error:
         assert "shutting down" in str(error)
         return "refused"
-
-class Late:
-    def __del__(self):
-        print(works(), flush=True)
-
-print(works())
-sys.modules["late"] = Late()
 """
 
 
 @pytest.mark.parametrize("name", ["cpu", "simulator", "python", "wgsl"])
 def test_a_call_at_the_interpreters_end_does_not_wait_for_threads_that_are_gone(name: str) -> None:
     or_skip(registry.target, name)
-    said = printed(_AT_THE_END.replace("TARGET", repr(name)), timeout=60)
+    said = printed(_AT_THE_END.replace("TARGET", repr(name)) + _LATE, timeout=60)
     assert said == ("sorted\nrefused" if name in ("wgsl", "python") else "sorted\nsorted")
 
 
@@ -131,19 +134,12 @@ def works():
     ):
         seen.append(bool((found[:-1] <= found[1:]).all()))
     return seen
-
-class Late:
-    def __del__(self):
-        print(works(), flush=True)
-
-print(works())
-sys.modules["late"] = Late()
 """
 
 
 def test_kernels_run_at_the_interpreters_end_too() -> None:
     """NumPy imports what `ctypes` of an array is, and threads that have done such work before are gone."""
-    assert printed(_KERNELS_AT_THE_END, timeout=60) == "\n".join(["[False, True, True, True]"] * 2)
+    assert printed(_KERNELS_AT_THE_END + _LATE, timeout=60) == "\n".join(["[False, True, True, True]"] * 2)
 
 
 _MAPS_AT_THE_END = """
@@ -165,16 +161,9 @@ def works():
         sorts()
         seen.append(bool((into == x[::-1]).all()))
     return seen
-
-class Late:
-    def __del__(self):
-        print(works(), flush=True)
-
-print(works())
-sys.modules["late"] = Late()
 """
 
 
 def test_maps_are_sorted_at_the_interpreters_end_too(tmp_path: Path) -> None:
-    found = printed(_MAPS_AT_THE_END.replace("FOLDER", repr(str(tmp_path))), timeout=60)
+    found = printed(_MAPS_AT_THE_END.replace("FOLDER", repr(str(tmp_path))) + _LATE, timeout=60)
     assert found == "\n".join(["[True, True, True, True]"] * 2)

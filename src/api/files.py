@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..external.formats import Format, layout_of, require_known
-from ..external.left import Left, require_whole
+from ..external.left import Left, left_of, require_all_there
 from ..external.maps import Mapping, MapSort
 from ..external.plans import LEAST, bytes_of
 from ..external.progress import Progress
@@ -95,7 +95,7 @@ def _sort(
     if progress is not None and not callable(progress):
         raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
     given, wanted = _source(source), _target(target)
-    require_whole("source", given)
+    require_all_there("source", left_of(given, None))
     where = _folder("scratch", scratch)
     kept, room = Scratch(wanted, where, keep=checked_flag("resume", resume), source=given), bytes_of(memory)
     if dtype is None:
@@ -258,9 +258,11 @@ class MappedCall:
     def _is_left(self, x: object, out: object, axis: int | None) -> bool:
         """Whether a sort in place of the array, or of a row, was killed that was too much for the memory then. Raises
         InvalidArgumentError if one was whose elements this call would miss."""
-        left, rows = left_in(x), range(0)
+        left, rows = _left_in(x), range(0)
+        if not left:
+            return False
         array, mapping, made = _of_one_piece(x, axis), Mapping.of(x), Mapping.of(out)
-        if left and array is not None and mapping is not None and made is not None and mapping.is_at(made):
+        if array is not None and mapping is not None and made is not None and mapping.is_at(made):
             if (step := array.shape[-1] * array.itemsize) > LEAST:  # else rows are never sorted by way of a folder
                 rows = range(mapping.position, mapping.position + mapping.nbytes, step)
         for one in left:
@@ -291,14 +293,13 @@ class MappedCall:
         return MapSort(SortElements(x.dtype, self.order, self.stable, engine), memory, _where())
 
 
-def require_all_there(x: object) -> None:
+def require_whole_map(x: object) -> None:
     """Raises InvalidArgumentError if elements of a mapped array are in what is left of a sort in place alone."""
-    for left in left_in(x) if _HAS_POSIX else ():
-        if left.may_lack:
-            raise left.refusal("x")
+    if _HAS_POSIX:
+        require_all_there("x", _left_in(x))
 
 
-def left_in(x: object) -> list[Left]:
+def _left_in(x: object) -> list[Left]:
     """Of sorts in place of parts of a mapped array, if it is long enough for one."""
     mapping = Mapping.read_by(x)
     return [] if mapping is None or mapping.nbytes <= LEAST else mapping.left(_where())

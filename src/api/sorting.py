@@ -178,17 +178,17 @@ def _settings(axis: object, descending: object, stable: object, algorithm: objec
 @cache
 def _for_maps() -> tuple[type[MappedCall], Callable[[object], None]]:
     """Imported as `are_mapped_twice` is."""
-    from .files import MappedCall, require_all_there
+    from .files import MappedCall, require_whole_map
 
-    return MappedCall, require_all_there
+    return MappedCall, require_whole_map
 
 
 def _sorted_map(x: object, out: object, settings: Settings, target: Where | Planning) -> object | None:
     """The result for a memory-mapped array that exceeds memory; None for any other array."""
-    mapped_call, require_all_there = _for_maps()
+    mapped_call, require_whole_map = _for_maps()
     asked = Sort(*cast(Any, settings))
     if asked.key is not None or asked.algorithm is not None or isinstance(target, Planning):
-        require_all_there(x)
+        require_whole_map(x)
         return None
     return mapped_call(asked.order, asked.stable, target).sorted(x, out, asked.axis)
 

@@ -160,8 +160,7 @@ class StreamCall:
 
         return launch_with_scratch
 
-    def __call__(self, given: Sequence[Any], stream: int) -> None:
-        handles = given
+    def __call__(self, handles: Sequence[Any], stream: int) -> None:
         held: tuple[object, list[Any]] | None = None
         scratch: Any = None
         if self._sizes:

@@ -22,7 +22,7 @@ from ..targets.uninterrupted import import_uninterrupted
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
 from ..types.libraries import cupy
 from ..types.specs import DType, Memory, Shape, Spec, bounds
-from .kinds import ALIGNMENT, BEYOND_ALIGNED, IN_SCOPE, Device, Kind, Located, Viewed, places, span
+from .kinds import ALIGNMENT, BEYOND_ALIGNED, IN_SCOPE, Device, Kind, Located, Viewed, pieces_maker
 
 _NUMBERS = "?biufc"  # what cupy has dtypes for, as NumPy names their kinds
 _DEFAULT_STREAM = 1  # how the interface writes CUDA's default stream; cupy and torch write 0
@@ -65,21 +65,12 @@ class CupyKind(Located["cupy.ndarray"]):
             nbytes = math.prod(shape) * dtype.itemsize
             return lambda: cupy.ndarray(shape, dtype, alloc(nbytes), strides)
 
-        def scratch(sizes: Sequence[int]) -> Callable[[], tuple[object, list[int]]]:
-            nbytes, offsets = span(sizes), places(0, sizes)
-
-            def allocate() -> tuple[object, list[int]]:
-                memory = alloc(nbytes)  # of cupy's pool, which reuses it in the order of the stream
-                first: int = memory.ptr
-                return memory, [first + offset for offset in offsets]
-
-            return allocate
-
         address = attrgetter("data.ptr")
         return Device(
             stream=lambda: stream().ptr if current() == device else None, device=attrgetter("data.device_id"),
-            handle=address, address=address, empty=empty, scratch=scratch, from_host=cupy.asarray,
-            to_host=lambda array: array.get(), alignment=ALIGNMENT,
+            handle=address, address=address, empty=empty,
+            scratch=partial(pieces_maker, alloc, attrgetter("ptr")),  # the pool reuses it in the order of the stream
+            from_host=cupy.asarray, to_host=lambda array: array.get(), alignment=ALIGNMENT,
         )  # fmt: skip
 
 

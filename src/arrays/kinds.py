@@ -22,6 +22,7 @@ APART = 256  # bytes from one piece of a device's memory to the next: a multiple
 ALIGNMENT = 8  # bytes, on a CUDA device: a kernel's elements have no more
 BEYOND_ALIGNED = ALIGNMENT - 1  # the bits of an address that say whether elements of every size are aligned
 
+M = TypeVar("M")  # what owns memory of a device
 A = TypeVar("A")  # a library's arrays
 B = TypeVar("B")  # those as which it is seen
 IN_SCOPE = nullcontext()
@@ -52,6 +53,20 @@ def span(sizes: Iterable[int]) -> int:
 def places(first: int, sizes: Sequence[int]) -> list[int]:
     """Addresses of pieces of these sizes, laid out one after another."""
     return list(accumulate((span([size]) for size in sizes), initial=first))[:-1]
+
+
+def pieces_maker(
+    allocate: Callable[[int], M], address: Callable[[M], int], sizes: Sequence[int]
+) -> Callable[[], tuple[object, list[int]]]:
+    """Makes what allocates pieces of these sizes in one memory: who holds them, and their addresses."""
+    nbytes, offsets = span(sizes), places(0, sizes)
+
+    def made() -> tuple[object, list[int]]:
+        memory = allocate(nbytes)
+        first = address(memory)
+        return memory, [first + offset for offset in offsets]
+
+    return made
 
 
 class ArrayKind(ABC, Generic[A]):

@@ -17,7 +17,7 @@ from ..types.errors import UnsupportedTypeError
 from ..types.libraries import cupy
 from ..types.specs import DType, HostArray, Memory, Shape, Spec, packed_strides
 from .host import NUMPY
-from .kinds import ALIGNMENT, BEYOND_ALIGNED, IN_SCOPE, ArrayKind, Device, Kind, Located, Viewed, places, span
+from .kinds import ALIGNMENT, BEYOND_ALIGNED, IN_SCOPE, ArrayKind, Device, Kind, Located, Viewed, pieces_maker
 
 if TYPE_CHECKING:
     import torch
@@ -149,20 +149,13 @@ class CudaTensors(TorchKind, Located["torch.Tensor"]):
             steps = packed_strides(shape, 1) if strides is None else tuple(stride // size for stride in strides)
             return partial(make, shape, steps, self._of_numpy[dtype])
 
-        def scratch(sizes: Sequence[int]) -> Callable[[], tuple[object, list[int]]]:
-            shape, offsets = (span(sizes),), places(0, sizes)
-
-            def allocate() -> tuple[object, list[int]]:
-                memory = make(shape, (1,), byte)
-                first = memory.data_ptr()
-                return memory, [first + offset for offset in offsets]
-
-            return allocate
+        def bytes_of(count: int) -> torch.Tensor:
+            return make((count,), (1,), byte)
 
         address = type(like).data_ptr
         return Device(
             stream=lambda: stream(device) if current() == device else None, device=type(like).get_device,
-            handle=address, address=address, empty=empty, scratch=scratch,
+            handle=address, address=address, empty=empty, scratch=partial(pieces_maker, bytes_of, address),
             from_host=lambda array: self._library.as_tensor(cupy.asarray(array), device=place),
             to_host=lambda array: array.cpu().numpy(), alignment=ALIGNMENT,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -107,8 +107,8 @@ def found_in(scratch: Scratch, path: Path, position: int) -> Left:
     return Left(path, position, position + nbytes, scratch.folder, link, has_begun)
 
 
-def require_whole(name: str, path: Path, where: Path | None = None) -> None:
-    """Raises InvalidArgumentError if elements of a file may be nowhere but in what is left of a sort in place."""
-    for left in left_of(path, where):
-        if left.may_lack:
-            raise left.refusal(name)
+def require_all_there(name: str, left: Iterable[Left]) -> None:
+    """Raises InvalidArgumentError if elements of a file may be nowhere but in what is left of sorts in place."""
+    for one in left:
+        if one.may_lack:
+            raise one.refusal(name)

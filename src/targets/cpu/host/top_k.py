@@ -84,7 +84,7 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
         return places
     if size <= SHORT_ROWS and row.itemsize <= 2:
         return places_in_order(ascending(row, order), -1)[:k]
-    if size <= _FEW or 2 * k >= size or is_large:
+    if 2 * k >= size or is_large:
         return argsort_row(ascending(row, order), policy)[:k]
     parts = max(1, min(shared_pool().threads, size // max(_PART, 8 * k)))
     length = size // parts
