@@ -95,7 +95,7 @@ def _sort(
     if progress is not None and not callable(progress):
         raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
     given, wanted = _source(source), _target(target)
-    require_all_there("source", left_of(given, None))
+    require_all_there("source", left_of(os.fspath(given), None))
     where = _folder("scratch", scratch)
     kept, room = Scratch(wanted, where, keep=checked_flag("resume", resume), source=given), bytes_of(memory)
     if dtype is None:

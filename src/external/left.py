@@ -79,14 +79,16 @@ def led_to(link: Path) -> Path | None:
     return None
 
 
-def left_of(path: Path, where: Path | None) -> Iterator[Left]:
+def left_of(file: str, where: Path | None) -> Iterator[Left]:
     """What is left of sorts of any part of a file, beside it or in another folder."""
-    names, lead = set[str](), f"{path.name}@"
-    for folder in {path.parent, where or path.parent}:
+    beside, name = os.path.split(file)
+    names, lead = set[str](), f"{name}@"
+    for folder in {beside, beside if where is None else os.fspath(where)}:
         with suppress(FileNotFoundError, PermissionError):
             names.update(name for name in os.listdir(folder) if name.startswith(lead))
     numbers = {name.removeprefix(lead).partition(".")[0] for name in names}
     for position in sorted(int(number) for number in numbers if number.isascii() and number.isdecimal()):
+        path = Path(file)
         link = path.with_name(f"{lead}{position}{SCRATCH}")
         led, scratch = led_to(link), scratch_of(path, position, where)
         if scratch.is_left:

@@ -41,7 +41,7 @@ _AHEAD = 1 << 26  # bytes journalled ahead at a time, by an fsync
 class Mapping:
     """A memory-mapped array's bytes in its file, and in the mapping."""
 
-    path: Path
+    file: str  # a pathlib.Path, as of Python 3.12, cannot be made at the interpreter's end
     position: int  # of the array in the file, in bytes
     nbytes: int
     memory: mmap.mmap
@@ -64,29 +64,33 @@ class Mapping:
         low, high = np.lib.array_utils.byte_bounds(mapped)
         start = low - np.lib.array_utils.byte_bounds(np.frombuffer(base, np.uint8))[0]
         first = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY
-        return cls(Path(os.fspath(array.filename)).resolve(), first + start, high - low, base, start)
+        return cls(os.path.realpath(array.filename), first + start, high - low, base, start)
+
+    @property
+    def path(self) -> Path:
+        return Path(self.file)
 
     def left(self, where: Path | None) -> list[Left]:
         """Of sorts in place of some of these bytes."""
         stop = self.position + self.nbytes
-        return [left for left in left_of(self.path, where) if max(left.start, self.position) < min(left.stop, stop)]
+        return [left for left in left_of(self.file, where) if max(left.start, self.position) < min(left.stop, stop)]
 
     def is_at(self, other: Mapping) -> bool:
         """Whether both are the same bytes of the same file."""
-        return (self.position, self.nbytes) == (other.position, other.nbytes) and _is_same_file(self.path, other.path)
+        return (self.position, self.nbytes) == (other.position, other.nbytes) and _is_same_file(self.file, other.file)
 
     def overlaps_partly(self, other: Mapping | None) -> bool:
         """Whether some of the bytes are the same ones of a file, but not the first."""
         if other is None or not 0 < abs(self.position - other.position) < self.nbytes:
             return False
-        return _is_same_file(self.path, other.path)
+        return _is_same_file(self.file, other.file)
 
     def reserve(self) -> None:
         """Takes room on the disk for all of it. A new file has none yet, and the system ends a process that writes to a
         mapping where there is no more (SIGBUS). Raises DiskFullError."""
-        end, path = self.position + self.nbytes, self.path
+        end = self.position + self.nbytes
         gone = suppress(FileNotFoundError, PermissionError)  # or no longer ours: the mapping stays
-        with gone, open(path, "rb+") as file, raising_disk_full(self.nbytes, path.parent):
+        with gone, open(self.file, "rb+") as file, raising_disk_full(self.nbytes, self.path.parent):
             # Of the file that was mapped: another of its name may be shorter.
             if os.fstat(file.fileno()).st_size >= end > os.lseek(file.fileno(), self.position, os.SEEK_HOLE):
                 take_room(file.fileno(), self.position, self.nbytes)
@@ -317,10 +321,10 @@ class MapSort:
         journal.done.clear()
 
 
-def _is_same_file(path: Path, other: Path) -> bool:
+def _is_same_file(file: str, other: str) -> bool:
     with suppress(FileNotFoundError):  # of one that was removed since
-        return path.samefile(other)
-    return path == other
+        return os.path.samefile(file, other)
+    return file == other
 
 
 def are_mapped_twice(x: Mapped, out: Mapped) -> bool:
@@ -329,7 +333,7 @@ def are_mapped_twice(x: Mapped, out: Mapped) -> bool:
         return False
     given, made = Mapping.of(x), Mapping.of(out)
     are_apart = given and made and abs(given.position - made.position) >= given.nbytes
-    return not are_apart and _is_same_file(Path(x.filename), Path(out.filename))
+    return not are_apart and _is_same_file(os.fspath(x.filename), os.fspath(out.filename))
 
 
 def _memory_owner(array: Array) -> object:
