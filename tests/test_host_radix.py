@@ -22,7 +22,12 @@ from gpusort.targets.cpu.host import argsort, numpy_sort, numpy_speed, partition
 from gpusort.targets.cpu.host.counting import sort_by_counting
 from gpusort.targets.cpu.host.fast_paths import fast_path
 from gpusort.targets.cpu.host.key_words import Places
-from gpusort.targets.cpu.host.numpy_speed import numpy_argsorts_fast, numpy_sorts_slowly, radix_sorts_sooner
+from gpusort.targets.cpu.host.numpy_speed import (
+    numpy_argsorts_fast,
+    numpy_sorts_slowly,
+    numpy_sorts_words_soon,
+    radix_sorts_sooner,
+)
 from gpusort.targets.cpu.host.radix_sort import argsort_by_radix
 from gpusort.targets.cpu.pool import Pool
 from gpusort.targets.cpu.target import CpuTarget
@@ -149,22 +154,37 @@ def test_whether_numpy_is_slow_is_measured(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_whether_numpys_radix_sort_is_faster_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     for stable, other in ((1, 2), (2, 1)):
-        clock = chain.from_iterable([0, stable, 0, other] for _ in range(1000))
+        clock = chain.from_iterable([0, other, 0, stable] for _ in range(1000))
         monkeypatch.setattr(numpy_speed, "perf_counter", lambda: next(clock) * 1e-6)  # noqa: B023
         radix_sorts_sooner.cache_clear()
         assert radix_sorts_sooner() is (stable < other)
     radix_sorts_sooner.cache_clear()
 
 
-@pytest.mark.parametrize(("any_order", "stable", "is_fast"), [(1, 3, True), (2, 3, False), (3, 2, False)])
-def test_whether_numpys_argsort_has_vector_code_is_measured(
-    monkeypatch: pytest.MonkeyPatch, any_order: int, stable: int, is_fast: bool
+@pytest.mark.parametrize(
+    ("mine", "stable", "is_fast", "is_soon"), [(2, 5, True, True), (3, 5, False, True), (4, 5, False, False)]
+)
+def test_whether_numpy_has_vector_code_for_short_rows_is_measured(
+    monkeypatch: pytest.MonkeyPatch, mine: int, stable: int, is_fast: bool, is_soon: bool
 ) -> None:
-    clock = chain.from_iterable([0, any_order, 0, stable] for _ in range(1000))
+    """Twice as fast an argsort as the stable one, or a sort of words that takes two thirds of its time."""
+    clock = chain.from_iterable([0, stable, 0, mine] for _ in range(1000))
     monkeypatch.setattr(numpy_speed, "perf_counter", lambda: next(clock) * 1e-6)
     numpy_argsorts_fast.cache_clear()
-    assert numpy_argsorts_fast(8) is is_fast
+    numpy_sorts_words_soon.cache_clear()
+    assert (numpy_argsorts_fast(8), numpy_sorts_words_soon()) == (is_fast, is_soon)
     numpy_argsorts_fast.cache_clear()
+    numpy_sorts_words_soon.cache_clear()
+
+
+def test_what_is_measured_is_in_no_order() -> None:
+    """A sort in place of the numbers leaves others for its peer."""
+
+    def is_mixed(row: Array) -> None:
+        assert 0.3 < np.mean(row[1:] < row[:-1]) < 0.7
+        row.sort()
+
+    numpy_speed._is_sooner(8, 1000, is_mixed, is_mixed)
 
 
 @pytest.mark.parametrize("sooner", [False, True])

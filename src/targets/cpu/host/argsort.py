@@ -26,7 +26,7 @@ from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
 from .key_words import Elements, Places, constants, numbers_of
 from .numpy_sort import places_in_order
-from .numpy_speed import numpy_argsorts_fast, numpy_sorts_slowly
+from .numpy_speed import numpy_argsorts_fast, numpy_sorts_slowly, numpy_sorts_words_soon
 from .packed_argsort import argsort_at_once, argsort_packed, pack, places_packed, rank, rank_halves, unpack
 from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
@@ -152,7 +152,7 @@ def argsort_mixed(row: HostArray, policy: HostSortPolicy) -> Places | None:
     """Of a row that one thread has, by NumPy's vector code, if it has any. None where its stable argsort suits: where a
     few elements that are far apart seem to be of few runs, which it merges, or hardly differ, so that it foresees what
     it branches by."""
-    if numpy_sorts_slowly(_WORD):
+    if not numpy_sorts_words_soon():
         return None
     size, itemsize, is_float = row.size, row.itemsize, row.dtype.kind == "f"
     some: list[float] = row[size // (2 * _GLANCE) :: size // _GLANCE].tolist()

@@ -38,6 +38,13 @@ def numpy_argsorts_fast(itemsize: int) -> bool:
 
 
 @cache
+def numpy_sorts_words_soon() -> bool:
+    """Whether NumPy sorts a row of words that is not long in less time than it finds stably where they come from: also
+    by vector code that is slow in long rows."""
+    return _is_sooner(8, _FEW, np.ndarray.sort, lambda row: row.argsort(kind="stable"), 1.5)
+
+
+@cache
 def radix_sorts_sooner(length: int = _FEW) -> bool:
     """Whether NumPy's stable sort of so many integers of 2 bytes, which goes by their digits, takes less time than its
     other one, which few processors have vectorised code for: without it, that one is slow in long rows as well."""
@@ -63,8 +70,8 @@ def _is_sooner(
     """Whether the other takes longer, or so many times as long."""
     mine, others = list[float](), list[float]()
     for numbers in _mixed(itemsize, length):
-        mine.append(_time_of(work, numbers))
         others.append(_time_of(other, numbers[::-1].copy()))
+        mine.append(_time_of(work, numbers))  # which may sort them
     return times * min(mine) < min(others)
 
 
