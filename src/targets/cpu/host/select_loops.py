@@ -28,7 +28,8 @@ _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 
 SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
 ORDERED = 1 << 5  # elements of one of some rows that are sorted sooner than chosen from
-_LARGE_SHARE = 1 << 7  # one of so many elements, or more of them: they are not inserted
+# One of so many elements, or more of them, are not inserted, of short rows of words and of others.
+_LARGE_SHARE_OF_SHORT, _LARGE_SHARE = 1 << 2, 1 << 7
 _ALONE = 1 << 16  # elements of a row that all threads look at, where there are fewer rows than threads
 _LOOKED_AT = 1 << 17  # elements of one row at most that one thread looks at
 _FEW_SELECTED = 1 << 4  # that are selected in rows of any length
@@ -228,7 +229,8 @@ def selected_in_rows(source: HostArray, k: int, order: SortOrder) -> tuple[HostA
     rows, length = source.shape
     if not 0 < k <= MOST_SELECTED or length <= (k if source.size <= SHORT_ROWS else max(2 * k, ORDERED)):
         return None
-    if k > _FEW_SELECTED and length < _LARGE_SHARE * k:
+    share = _LARGE_SHARE_OF_SHORT if source.size <= SHORT_ROWS and source.itemsize > 2 else _LARGE_SHARE
+    if k > _FEW_SELECTED and length < share * k:
         return None
     if length > (_LOOKED_AT if rows == 1 else _ALONE) and rows < max(2, shared_pool().threads):
         return None

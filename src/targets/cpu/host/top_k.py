@@ -23,9 +23,10 @@ from .row_networks import least_for_networks
 from .select_loops import ORDERED, SHORT_ROWS, parted_in_rows, selected_in_rows
 from .taking import taken_in_rows, taken_with_places
 
-# Elements of one row, of which as many are worth a loop where new ones come each time; of one or two bytes, which NumPy
-# sorts by their digits, as many as of all rows.
-_FEW = 1 << 8
+# Elements of one row: more are worth a loop, where new ones come each time; of bytes, which NumPy sorts by their
+# digits, as many as of all rows. Few of four bytes or more are sorted where no loop inserts them.
+_LEAST_OF_WORDS, _FEW = 160, 1 << 8
+_SORTED_AT_ONCE = {1: SHORT_ROWS << 1, 2: SHORT_ROWS}  # elements in all rows, of a narrow dtype by its bytes
 _BYTES_ORDERED = 1 << 10  # bytes of one of some rows that are sorted sooner than chosen from
 # Of a row that is not short, one of so many elements or more of them, and all are sorted: integers are sooner than
 # floats, and a very long row is parted among threads.
@@ -47,13 +48,14 @@ def top_k_rows(
 
 def top_k_of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) -> tuple[HostArray, Places]:
     """The same of one row."""
-    if row.size <= _FEW and row.itemsize > 2:
-        places: Places = ascending(row, order).argsort(kind="stable")[:k]
-        return row.take(places), places
-    if row.size > (SHORT_ROWS if row.itemsize == 1 else _FEW):
+    are_words = row.itemsize > 2
+    if row.size > (_LEAST_OF_WORDS if are_words else SHORT_ROWS if row.itemsize == 1 else _FEW):
         found = selected_in_rows(row[np.newaxis], k, order)
         if found is not None:
             return found[0][0], found[1][0]
+    if row.size <= _FEW and are_words:
+        places: Places = ascending(row, order).argsort(kind="stable")[:k]
+        return row.take(places), places
     places = _of_row(row, k, order, policy) if k else np.empty(0, np.intp)
     if k < row.size > _FEW and places.base is not None:
         places = places.copy()  # or it would hold those of all elements
@@ -65,7 +67,7 @@ def _places(source: HostArray, k: int, order: SortOrder, policy: HostSortPolicy)
     rows, length = source.shape
     if not k or not rows:
         return np.empty((rows, k), np.intp)
-    if source.size <= (SHORT_ROWS << 1 if source.itemsize == 1 else SHORT_ROWS):
+    if source.size <= _SORTED_AT_ONCE.get(source.itemsize, _FEW << 1):
         return places_in_order(ascending(source, order), 1)[:, :k]
     if rows < shared_pool().threads and length >= 2 * _PART:
         return np.stack([_of_row(row, k, order, policy) for row in source])
