@@ -9,7 +9,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.targets.cpu.host import argsort, packed_argsort
+from gpusort.targets.cpu.host import argsort, argsort_path, packed_argsort
 from gpusort.targets.cpu.host.argsort import LEAST_MIXED, argsort_mixed, argsort_row
 from gpusort.targets.cpu.host.key_words import Places
 from gpusort.targets.cpu.host.numpy_sort import ascending, places_in_order
@@ -206,3 +206,30 @@ def test_words_of_small_numbers_are_narrow(monkeypatch: pytest.MonkeyPatch) -> N
             found = packed_argsort.places_packed(x, POLICY)
             np.testing.assert_array_equal(found, np.argsort(x, kind="stable"))
             assert sorted_bits == [bits]
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((256, 8), 1), ((20, 103), -1), ((103, 20), 0), ((8, 26, 10), 1), ((3, 700), 1)]
+)
+@pytest.mark.parametrize("dtype", ["u4", "f8", "i2"])
+def test_some_short_rows_are_packed_if_they_are_mixed(
+    dtype: str, shape: tuple[int, ...], axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a NumPy with vector code for short rows. Rows in order, or of hardly any values, are merged by NumPy, and so
+    are rows that are very short, or few elements."""
+    taken: list[tuple[int, ...]] = []
+
+    def watched(rows: Array, policy: HostSortPolicy) -> Array:
+        taken.append(rows.shape)
+        return packed_argsort.places_packed(rows, policy)
+
+    monkeypatch.setattr(argsort_path, "places_packed", watched)
+    mixed = np.random.default_rng(3).integers(0, 30_000, shape).astype(dtype)
+    in_order = np.sort(mixed, axis)
+    for is_soon in (True, False):
+        monkeypatch.setattr(argsort, "numpy_sorts_words_soon", lambda is_soon=is_soon: is_soon)
+        others = (in_order, np.flip(in_order, axis), mixed % 3, np.zeros_like(mixed), mixed[..., :7], mixed[:1])
+        for x, packs in ((mixed, is_soon and dtype != "i2"), *((x, False) for x in others)):
+            taken.clear()
+            np.testing.assert_array_equal(gpusort.argsort(x, axis=axis), np.argsort(x, axis, kind="stable"))
+            assert bool(taken) is packs

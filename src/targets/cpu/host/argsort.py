@@ -44,6 +44,8 @@ _WORD = 8  # bytes
 _DIFFERENT, _FEW_ALIKE = 3, 3 << 6  # of so few that differ among some, in a row of less elements for a byte of one
 LEAST_MIXED, _FEW_RUNS = 1 << 9, 4  # elements of a row that is looked at for runs, and of how many NumPy merges them
 _AT_ONCE = 1 << 9  # elements of a row, for each byte of one: of more, NumPy sorts words sooner than it finds places
+# Elements of some rows: of fewer NumPy finds the places sooner than words are made; and of one of them, at least.
+_LEAST_PACKED, _FEWEST_PACKED = 1 << 11, 1 << 3
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
 # Elements that are worth a thread, of rows in order and of bytes: of fewer they wait for each other's calls of NumPy.
@@ -155,12 +157,10 @@ def argsort_mixed(row: HostArray, policy: HostSortPolicy) -> Places | None:
     if not numpy_sorts_words_soon():
         return None
     size, itemsize, is_float = row.size, row.itemsize, row.dtype.kind == "f"
-    some: list[float] = row[size // (2 * _GLANCE) :: size // _GLANCE].tolist()
-    in_order, different = sorted(some), len(set(some))
-    if some == in_order or some == in_order[::-1] or (different <= _DIFFERENT and size < _FEW_ALIKE * itemsize):
+    some = _some_mixed(row)
+    if not some:
         return None
-    if not _FEW_RUNS <= sum(map(gt, some, some[1:])) < len(some) - _FEW_RUNS:
-        return None
+    different = len(set(some))
     # Words of 64-bit floats that have equals are made twice; those of 32-bit integers are made soonest.
     suits = is_float or itemsize > 4 if different == len(some) else is_float and itemsize > 4
     if suits and size < _AT_ONCE * itemsize and numpy_argsorts_fast(itemsize):
@@ -168,6 +168,25 @@ def argsort_mixed(row: HostArray, policy: HostSortPolicy) -> Places | None:
         if found is not None:
             return found
     return places_packed(row, policy)
+
+
+def are_packed_soon(x: HostArray, axis: int) -> bool:
+    """Whether rows that are few in all are argsorted as packed words: as they are mixed."""
+    if x.itemsize <= 2 or x.size < _LEAST_PACKED or x.shape[axis] < _FEWEST_PACKED or not numpy_sorts_words_soon():
+        return False
+    rows = x.swapaxes(axis, -1)
+    return bool(_some_mixed(rows[tuple([number >> 1 for number in rows.shape[:-1]])]))
+
+
+def _some_mixed(row: HostArray) -> list[float]:
+    """Elements that are far apart; empty where they seem to be of few runs, or hardly differ."""
+    size = row.size
+    step = size // _GLANCE or 1
+    some: list[float] = row[step >> 1 :: step].tolist()
+    if some == sorted(some, reverse=True) or (len(set(some)) <= _DIFFERENT and size < _FEW_ALIKE * row.itemsize):
+        return []
+    few = _FEW_RUNS if size >= _GLANCE else _FEW_FALLS
+    return some if few <= sum(map(gt, some, some[1:])) < len(some) - few else []
 
 
 def _has_long_runs(rows: HostArray, policy: HostSortPolicy) -> bool:
@@ -242,11 +261,12 @@ def _numbered(source: HostArray, places: Places, pool: Pool) -> bool:
 def _of_rows(source: HostArray, policy: HostSortPolicy) -> Places:
     """Of rows that one thread has."""
     rows, length = source.shape
-    is_packed = policy.packs(source.size, length, source.dtype)
-    if is_packed and (source.itemsize > 4 or numpy_sorts_slowly(_WORD)):
-        is_packed = not seems_constant(source[rows // 2], few=2)  # NumPy's stable sort sees long runs
-    if is_packed and rows > 1 and length >= _FEWEST:
-        is_packed = not _has_long_runs(source, policy)
+    if not policy.packs(source.size, length, source.dtype):
+        is_packed = are_packed_soon(source, 1)
+    elif (source.itemsize > 4 or numpy_sorts_slowly(_WORD)) and seems_constant(source[rows // 2], few=2):
+        is_packed = False  # NumPy's stable sort sees long runs
+    else:
+        is_packed = rows == 1 or length < _FEWEST or not _has_long_runs(source, policy)
     return places_packed(source, policy) if is_packed else places_in_order(source, 1)
 
 

@@ -12,6 +12,7 @@ from .argsort import (
     BY_DIGITS,
     INDEX,
     LEAST_MIXED,
+    are_packed_soon,
     argsort_by_network,
     argsort_row,
     argsort_rows,
@@ -20,6 +21,7 @@ from .argsort import (
 )
 from .key_words import Places, ordered_words
 from .numpy_sort import FEW_HALVES, ascending, places_in_order
+from .packed_argsort import places_packed
 from .signed_bits import are_ties_alike
 from .strides import along_rows
 
@@ -71,7 +73,9 @@ class ArgsortPath:
             return by_network
         x = self._numbers(x)
         if x.size < policy.serial_below and not policy.packs(x.size, length, x.dtype):
-            return places_in_order(x, axis)
+            if not are_packed_soon(x, axis):
+                return places_in_order(x, axis)
+            return along_rows(x, axis, lambda rows: (places_packed(rows, policy),))[0]
         if is_counted(x) and length < policy.deal_from and abs(x.strides[axis]) > x.itemsize:
             return places_shared(x, axis, BY_DIGITS)  # none are transposed
         return along_rows(x, axis, lambda rows: (argsort_rows(rows, policy),))[0]
