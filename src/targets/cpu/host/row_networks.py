@@ -24,7 +24,7 @@ from ..crew import LEAST_TASK, share_kernel
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
 from .key_words import Places, lines_of_bits, place_of_constants, ranked, turned, turned_back
 from .numpy_speed import numpy_sorts_slowly
-from .strides import Loop, Span, loops_beside, padded
+from .strides import Loop, Span, lies_evenly, loops_beside, padded
 
 Pair = tuple[int, int]
 
@@ -271,10 +271,7 @@ def _by_network(
     """Rows longer than `full` only where they lie side by side and use most of the lanes, or are few and no longer than
     twice as much."""
     dtype, length = x.dtype, x.shape[-1]
-    if not (x.flags.aligned and results.flags.aligned):
-        return False
-    source, goal = Span.of(x), Span.of(results)
-    if source is None or goal is None:
+    if not (lies_evenly(x) and lies_evenly(results)):
         return False
     outs = [stride // results.itemsize for stride in results.strides]
     loops = loops_beside(x, outs, x.ndim - 1)
@@ -299,6 +296,7 @@ def _by_network(
             results[...] = found.reshape(x.shape)
         return is_done
     two = [number for loop in (outer, near) for number in (loop.length, loop.stride, loop.out)]
+    source, goal = Span.of(x), Span.of(results)
     plan = np.array([source.before, goal.before, *two, length, x.strides[-1] // x.itemsize, outs[-1]], np.int64)
     tasks = _blocks(outer, near, width)
     numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of_constants(dtype, order))
