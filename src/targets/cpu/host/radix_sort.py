@@ -47,11 +47,6 @@ def can_sort_by_radix(dtype: np.dtype[np.generic], order: SortOrder, nbytes: int
     return background.has((loading, dtype, order), nbytes)
 
 
-def foresee_radix(dtype: np.dtype[np.generic], order: SortOrder) -> None:
-    """Has the kernels be loaded, for rows that are yet to come."""
-    background.foresee((loading, dtype, order))
-
-
 def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:
     """Compiles all kernels that such rows need: of one that is shared out, and of rows that are not."""
     bits = 8 * dtype.itemsize
