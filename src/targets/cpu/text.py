@@ -81,9 +81,12 @@ class LaneWriter(Writer):
 
     def place(self, memory: ir.Memory, index: ir.Expression) -> str:
         """Registers that outlive a region hold element i of all lanes side by side: so lanes vectorise."""
-        if memory.space is ir.Space.REGISTERS and memory not in self._private:
+        if self.copies(memory) > 1:
             return f"{self.memory(memory)}[u8({self.text(index)}) * {self.u8(self.size)} + u8(local)]"
         return super().place(memory, index)
+
+    def copies(self, memory: ir.Memory) -> int:
+        return self.size if memory.space is ir.Space.REGISTERS and memory not in self._private else 1
 
     # -- declarations -------------------------------------------------------------------------------------
 
@@ -93,12 +96,7 @@ class LaneWriter(Writer):
             self.array(name, variable.type, self.size)
         for (_, type, _), name in self._slots.items():
             self.array(name, type, self.size)
-        for memory in self.program.memories:
-            if memory.space is ir.Space.STORAGE:
-                continue
-            assert memory.length is not None
-            shared = memory.space is ir.Space.REGISTERS and memory not in self._private
-            self.array(self.memory(memory), memory.type, memory.length * (self.size if shared else 1))
+        super().declare()
 
     def group(self) -> None:
         for variable in self.program.variables:
