@@ -17,6 +17,7 @@ import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
+from ....algos.merge_exchange import compared_parts
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
@@ -144,7 +145,7 @@ def _network(length: int, count: int, exchange: _Exchange) -> Iterator[str]:
         passes = [([place for pair in each for place in pair], each) for each in some]
         return _passes(length, run, passes, count, exchange)
 
-    yield from together(run, exchanges(run))
+    yield from together(run, compared_parts(run))
     while run < length:
         # The second run backwards: each half rises and falls once.
         yield from apart(2 * run, [(low, 2 * run - 1 - low) for low in range(run)])
@@ -184,21 +185,6 @@ def _halvings(length: int) -> Iterator[Pair]:
             for low in range(first, first + apart):
                 yield low, low + apart
         apart //= 2
-
-
-def exchanges(length: int) -> Iterator[Pair]:
-    """Batcher's merge exchange: the pairs to put in order, one after the other, to sort so many places."""
-    top = 1 << (length - 1).bit_length() >> 1
-    rank = top
-    while rank:
-        other, offset, apart = top, 0, rank
-        while apart:
-            for low in range(length - apart):
-                if low & rank == offset:
-                    yield low, low + apart
-            apart, offset = other - rank, rank
-            other >>= 1
-        rank >>= 1
 
 
 # By the bytes of an element, of rows that lie one after the other: longer ones take NumPy no longer.
