@@ -9,16 +9,7 @@ from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..kernel_text import TYPE_NAMES, described, held, stored_type, taken
 from ..render import Lines, head_of
-from .barrier_split import (
-    BarrierSplit,
-    Exchange,
-    Group,
-    Pieces,
-    Region,
-    assignments_of,
-    private_registers,
-    split_at_barriers,
-)
+from .barrier_split import BarrierSplit, Exchange, Group, Pieces, Region, assignments_of, split_at_barriers
 from .limits import subgroup_size
 from .writer import PATIENCE, Writer, asks
 
@@ -58,7 +49,6 @@ class LaneWriter(Writer):
         self.split = split
         self.size = program.group_size
         self.subgroup_size = subgroup_size(self.size)
-        self._private = private_registers(split)
         # By the context variables, in the order of the program, so that the text is the same every time.
         context = [v for v in program.variables if v in split.context]
         self._lane_arrays = {v: self.names.of(object(), f"{v.name}_lanes") for v in context}
@@ -86,7 +76,7 @@ class LaneWriter(Writer):
         return super().place(memory, index)
 
     def copies(self, memory: ir.Memory) -> int:
-        return self.size if memory.space is ir.Space.REGISTERS and memory not in self._private else 1
+        return self.size if memory.space is ir.Space.REGISTERS and memory not in self.split.private else 1
 
     # -- declarations -------------------------------------------------------------------------------------
 

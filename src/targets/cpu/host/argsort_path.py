@@ -8,15 +8,7 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
-from .argsort import (
-    BY_DIGITS,
-    LEAST_MIXED,
-    argsort_by_network,
-    argsort_row,
-    argsort_rows,
-    is_counted,
-    places_shared,
-)
+from .argsort import BY_DIGITS, LEAST_MIXED, argsort_by_network, argsort_row, argsort_rows, is_counted, places_shared
 from .key_words import HALF, INDEX, Places, ordered_words
 from .numpy_sort import FEW_HALVES, ascending, places_in_order
 from .signed_bits import are_ties_alike
