@@ -380,6 +380,16 @@ def test_no_loops_go_between_elements() -> None:
     assert routes.of(np.zeros(33, np.uint8)[1:].view(np.float64)) is None
 
 
+@pytest.mark.parametrize("name", ["sum", "max", "argmax"])
+def test_the_stride_of_an_axis_of_one_does_not_matter(name: str) -> None:
+    """It may be no multiple of an element."""
+    memory = np.random.default_rng(3).integers(-9, 9, 300_000).astype(np.float64)
+    for shape, strides in (((1, 100_000), (3, 8)), ((300, 1, 1000), (8000, -5, 8)), ((1, 1000, 300), (5, 8, 8000))):
+        x: Array = np.lib.stride_tricks.as_strided(memory, shape, strides)
+        for axis in range(x.ndim):
+            assert_same(reduced(name, x, axis), by_numpy(name, x, axis))
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_loops_stay_within_the_memory_of_the_array(layout: str) -> None:
     for shape in (*LONG_SHAPES, (20_000, 4), (30, 2000, 5), (9, 4, 4000)):

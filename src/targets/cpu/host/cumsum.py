@@ -131,6 +131,8 @@ class LongScan:
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The sums; None where NumPy's loop is to add."""
+        if self._dtype.kind == "b":
+            x = zeros_and_ones(x)
         route = self._routes.of(x)
         if route is None:
             return None
@@ -141,8 +143,6 @@ class LongScan:
         return silence().run(self._by_numpy, x, int(route.plan[-1]))
 
     def _route(self, x: HostArray) -> _Route | None:
-        if self._dtype.kind == "b":
-            x = zeros_and_ones(x)
         nest, axis = LoopNest.of(x, (), forwards=True), self._axis
         outs = [math.prod(nest.shape[place + 1 :]) for place in nest.order]  # strides of the results
         stays = loops_around(x.shape, axis, axis + 1) if x.flags.c_contiguous else loops_beside(x, outs, axis)
@@ -181,8 +181,6 @@ class LongScan:
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
         nest, summing = route.nest, self._summing
-        if self._dtype.kind == "b":
-            x = zeros_and_ones(x)
         results: HostArray = new_array(nest.shape, summing.result)
         places, plan = (*nest.span.place(x), *place_of(results)), place_of(route.plan)
         nbytes = results.nbytes if x.size >= _SHARED or threads_of_crew(results.nbytes) > 0 else 0
