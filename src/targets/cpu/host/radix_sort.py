@@ -101,11 +101,8 @@ def prepared_sort(
     from ...registry import target
 
     key = key_for(dtype)
-    if finds_places:
-        schedule = serial_radix_sort(Batch(RankKey(key), rows, length, order, places=U64), policy, bits)
-    else:
-        schedule = serial_radix_sort(Batch(key, rows, length, order), policy, bits)
-    return prepared_by(target("cpu"), schedule)
+    own, places = (RankKey(key), U64) if finds_places else (key, None)
+    return prepared_by(target("cpu"), serial_radix_sort(Batch(own, rows, length, order, places=places), policy, bits))
 
 
 def bits_that_differ(row: HostArray) -> range:
