@@ -11,6 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.algos.merge_exchange import compared_parts
 from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.crew import share_kernel
@@ -19,7 +20,6 @@ from gpusort.targets.cpu.host import row_networks as many_rows
 from gpusort.targets.cpu.host import sort as host_sort
 from gpusort.targets.cpu.host.key_words import Places
 from gpusort.targets.cpu.host.numpy_sort import places_in_order, sort_chunk
-from gpusort.targets.cpu.host.row_networks import exchanges
 from gpusort.targets.cpu.loops import Kernel
 from gpusort.targets.cpu.pool import share_each_row
 from gpusort.targets.cpu.target import CpuTarget
@@ -192,7 +192,7 @@ def test_stable_zeros_keep_their_order() -> None:
 def test_exchanges_sort_all_zeros_and_ones(length: int) -> None:
     """Which is to sort everything."""
     rows = (np.arange(1 << length)[:, np.newaxis] >> np.arange(length) & 1).T
-    for low, high in exchanges(length):
+    for low, high in compared_parts(length):
         rows[low], rows[high] = np.minimum(rows[low], rows[high]), np.maximum(rows[low], rows[high])
     assert (np.diff(rows, axis=0) >= 0).all()
 

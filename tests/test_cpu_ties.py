@@ -43,6 +43,15 @@ def test_every_kind_of_long_row(dtype: str, order: SortOrder) -> None:
         assert_same_bits(together, expected)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_flattened_arrays_keep_ties(dtype: str, descending: bool) -> None:
+    for rows, length in ((2, 3), (20, 100), (90, 1000)):
+        x = np.resize(kinds_of_rows(dtype, length), (rows, length))
+        found = gpusort.sort(x, axis=None, stable=True, descending=descending, target="cpu")
+        assert_same_bits(found, sorted_by_numpy(x.reshape(-1), descending=descending))
+
+
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_what_need_not_be_stable_is_in_the_order_of_words(dtype: str, order: SortOrder) -> None:

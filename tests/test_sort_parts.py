@@ -11,7 +11,7 @@ import pytest
 
 import gpusort
 from gpusort import webgpu
-from gpusort.algos.sort_parts import compared_parts
+from gpusort.algos.merge_exchange import compared_parts
 from gpusort.targets.webgpu import target_on_device
 from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample, sorted_by_numpy

@@ -18,6 +18,7 @@ from ..types.params import BitonicPolicy, PartsParams, RowsParams
 from .argsort import Placed, placed_key, take_places
 from .batch import PairsAlgorithm, looping_grid
 from .bitonic import merge_launches, to_ordered
+from .merge_exchange import compared_parts
 from .sorts import SortAlgorithm, argsort
 
 _MOST_GROUPS = 1 << 12  # in the mirrored pass
@@ -34,20 +35,6 @@ def bitonic_across(
         if to_ordered(key, high, params.order) < to_ordered(key, low, params.order):
             lower[image] = high
             upper[i] = low
-
-
-def compared_parts(count: int) -> Iterator[tuple[int, int]]:
-    """The pairs of parts to merge, in order: Batcher's merge exchange sort, for any number of parts."""
-    half = 1 << max(0, (count - 1).bit_length() - 1)
-    step = half
-    while step:
-        width, rest, distance = half, 0, step
-        while True:
-            yield from ((i, i + distance) for i in range(count - distance) if i & step == rest)
-            if width == step:
-                break
-            distance, width, rest = width - step, width >> 1, step
-        step >>= 1
 
 
 def sort_parts(

@@ -11,6 +11,7 @@ so it stays outside of those loops, run once for the whole group. Three kinds of
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TypeAlias
 
 import attrs
@@ -108,6 +109,7 @@ class BarrierSplit:
     exchanges: tuple[Exchange, ...]
     group: frozenset[ir.Variable]
     context: frozenset[ir.Variable]
+    private: frozenset[ir.Memory]  # register arrays of one region, outside of group loops: one does for all lanes
 
 
 def split_at_barriers(program: ir.Program, uniformity: Uniformity) -> BarrierSplit:
@@ -122,7 +124,8 @@ def split_at_barriers(program: ir.Program, uniformity: Uniformity) -> BarrierSpl
         )
         wanted = group | cutter.steering | movable
         if wanted == group:
-            return BarrierSplit(pieces, tuple(cutter.exchanges), group, exposed - group)
+            private = frozenset(memory for memory, uses in cutter.uses.items() if uses == 1)
+            return BarrierSplit(pieces, tuple(cutter.exchanges), group, exposed - group, private)
         group = wanted
 
 
@@ -156,6 +159,7 @@ class _Cutter:
         self.exchanges: list[Exchange] = []
         self.steering: set[ir.Variable] = set()  # variables that control flow outside of the lanes reads
         self.assigned_under_lane_control: set[ir.Variable] = set()
+        self.uses = Counter[ir.Memory]()  # of register arrays, by regions: those in loops count twice
 
     def block(self, block: ir.Block, *, in_group_loop: bool) -> Pieces:
         pieces: list[Piece] = []
@@ -167,6 +171,8 @@ class _Cutter:
             if pending or fetch is not None or hand_in is not None:
                 region = Region(fetch, tuple(pending), hand_in)
                 self.regions.append(region)
+                for memory in _registers_in(region.statements):
+                    self.uses[memory] += 2 if in_group_loop else 1
                 pieces.append(region)
                 pending.clear()
                 fetch = None
@@ -235,26 +241,6 @@ class _Cutter:
 def _reads(region: Region) -> set[ir.Variable]:
     read = [e for statement in statements_in(_statements_of(region)) for e in expressions_of(statement)]
     return {variable for expression in read for variable in variables_in(expression)}
-
-
-def private_registers(split: BarrierSplit) -> frozenset[ir.Memory]:
-    """Register arrays that one region alone uses, outside of group loops: one array does for all lanes."""
-    users: dict[ir.Memory, int] = {}
-
-    def visit(pieces: Pieces, weight: int) -> None:
-        for piece in pieces:
-            match piece:
-                case Region():
-                    for memory in _registers_in(piece.statements):
-                        users[memory] = users.get(memory, 0) + weight
-                case Group():
-                    for block in piece.blocks:
-                        visit(block, weight if isinstance(piece.statement, ir.If) else 2)
-                case _:
-                    pass
-
-    visit(split.pieces, 1)
-    return frozenset(memory for memory, weight in users.items() if weight == 1)
 
 
 def _registers_in(block: ir.Block) -> set[ir.Memory]:

@@ -183,12 +183,8 @@ class Crew:
         arguments: Sequence[int], first: int = 0,
     ) -> bool:  # fmt: skip
         """A job of any step of each thread's. Where the system gives fewer threads, those that are there do it."""
-        while self._started < threads - 1:  # an interrupt may leave a thread that is not counted
-            try:
-                real_threads.start(self._serve, ())
-            except (RuntimeError, MemoryError):
-                break
-            self._started += 1
+        while self._started < threads - 1 and real_threads.started(self._serve):
+            self._started += 1  # or an interrupt leaves a thread that is not counted
         words = [0, step().address, threads, parts, first, length, function, *(word & _WORD_MASK for word in arguments)]
         order = np.array(words + [0] * (MOST_ARGUMENTS - len(arguments)), np.uint64)
         self._lead(*place_of(order))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
-from weakref import WeakKeyDictionary
+from functools import lru_cache
 
 import attrs
 import numpy as np
@@ -24,8 +23,6 @@ from .limits import CAPABILITIES, LIMITS, REGISTER_BYTES, subgroup_size
 from .loops import Kernel
 from .text import module_text
 from .writer import asks
-
-Bytes: TypeAlias = tuple[int, int]  # an address, and how many there are
 
 # Waking a thread takes about as long as this many elements: below, the caller works alone.
 _WORTH_SHARING = 1 << 16
@@ -52,8 +49,9 @@ class Ready:
             tuple(stored_type(memory.type).size for memory in program.storage),
         )
 
-    def run(self, memories: Sequence[Bytes], stop: Flag | None) -> None:
-        """On this thread, or in pieces of some workgroups each on all of them. A kernel that asks has a flag to ask."""
+    def run(self, memories: Sequence[tuple[int, int]], stop: Flag | None) -> None:
+        """On this thread, or in pieces of some workgroups each on all of them. `memories` are addresses, and numbers of
+        bytes. A kernel that asks has a flag to ask."""
         groups, kernel = self.groups, self.kernel
         arguments: list[int | float] = [groups]
         if stop is not None and self.asks:
@@ -112,7 +110,6 @@ class CpuPrepared:
 
 
 _NAME = "target 'cpu'"
-_kernels: WeakKeyDictionary[ir.Program, Kernel] = WeakKeyDictionary()  # what was compiled
 _safety = Safety(subgroup_size, polls=True)
 
 
@@ -136,12 +133,9 @@ def ready(work: Work) -> tuple[Ready, ...]:
     return tuple(Ready.of(_kernel(step.program), step) for step in safe)
 
 
+@lru_cache(maxsize=512)
 def _kernel(program: ir.Program) -> Kernel:
-    kernel = _kernels.get(program)
-    if kernel is None:
-        is_serial = program.group_size == 1
-        kernel = _kernels[program] = load_kernel(program.name, module_text(program), is_serial=is_serial)
-    return kernel
+    return load_kernel(program.name, module_text(program), is_serial=program.group_size == 1)
 
 
 def _check_limits(step: Step) -> None:

@@ -49,10 +49,10 @@ class CpuTarget:
 
     def foresee_sorts(self, dtype: np.dtype[np.generic], order: SortOrder, length: int, /) -> None:
         """Loads, in a background thread, the kernels for sorts that NumPy's own sort is too slow for."""
-        from .host.radix_sort import foresee_radix, suits_radix
+        from .host.radix_sort import loading, suits_radix
 
         if suits_radix(length, length, dtype, self.policy):
-            foresee_radix(dtype, order)
+            background.foresee((loading, dtype, order))
 
     def __reduce__(self) -> Reduced:
         return reduce_to_settings(self, self.policy)

@@ -9,16 +9,7 @@ from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..kernel_text import TYPE_NAMES, described, held, stored_type, taken
 from ..render import Lines, head_of
-from .barrier_split import (
-    BarrierSplit,
-    Exchange,
-    Group,
-    Pieces,
-    Region,
-    assignments_of,
-    private_registers,
-    split_at_barriers,
-)
+from .barrier_split import BarrierSplit, Exchange, Group, Pieces, Region, assignments_of, split_at_barriers
 from .limits import subgroup_size
 from .writer import PATIENCE, Writer, asks
 
@@ -58,7 +49,6 @@ class LaneWriter(Writer):
         self.split = split
         self.size = program.group_size
         self.subgroup_size = subgroup_size(self.size)
-        self._private = private_registers(split)
         # By the context variables, in the order of the program, so that the text is the same every time.
         context = [v for v in program.variables if v in split.context]
         self._lane_arrays = {v: self.names.of(object(), f"{v.name}_lanes") for v in context}
@@ -81,9 +71,12 @@ class LaneWriter(Writer):
 
     def place(self, memory: ir.Memory, index: ir.Expression) -> str:
         """Registers that outlive a region hold element i of all lanes side by side: so lanes vectorise."""
-        if memory.space is ir.Space.REGISTERS and memory not in self._private:
+        if self.copies(memory) > 1:
             return f"{self.memory(memory)}[u8({self.text(index)}) * {self.u8(self.size)} + u8(local)]"
         return super().place(memory, index)
+
+    def copies(self, memory: ir.Memory) -> int:
+        return self.size if memory.space is ir.Space.REGISTERS and memory not in self.split.private else 1
 
     # -- declarations -------------------------------------------------------------------------------------
 
@@ -93,12 +86,7 @@ class LaneWriter(Writer):
             self.array(name, variable.type, self.size)
         for (_, type, _), name in self._slots.items():
             self.array(name, type, self.size)
-        for memory in self.program.memories:
-            if memory.space is ir.Space.STORAGE:
-                continue
-            assert memory.length is not None
-            shared = memory.space is ir.Space.REGISTERS and memory not in self._private
-            self.array(self.memory(memory), memory.type, memory.length * (self.size if shared else 1))
+        super().declare()
 
     def group(self) -> None:
         for variable in self.program.variables:

@@ -28,7 +28,6 @@ _PLAIN_UPDATES: Mapping[AtomicOp, str] = {
     AtomicOp.AND: "old & {0}",
     AtomicOp.OR: "old | {0}",
     AtomicOp.XOR: "old ^ {0}",
-    AtomicOp.EXCHANGE: "{0}",
 }
 
 # Statements between two looks at whether to stop: some milliseconds; and in a part of a loop that has parts.
@@ -80,7 +79,11 @@ class Writer(KernelWriter):
         for memory in self.program.memories:
             if memory.space is not ir.Space.STORAGE:
                 assert memory.length is not None
-                self.array(self.memory(memory), memory.type, memory.length)
+                self.array(self.memory(memory), memory.type, memory.length * self.copies(memory))
+
+    def copies(self, memory: ir.Memory) -> int:
+        """How many of an array there are: one for each lane that needs one of its own."""
+        return 1
 
     def group(self) -> None:
         """The work of one workgroup: plain serial code, as it stands in the kernel."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
+
+from ....types.dtypes import name_of
 from ...llvm.calls import UPDATES, Operand
 from ...llvm.numbers import I8, KINDS, Kind, Value, literal
 from ...llvm.places import Array
 from ...llvm.translate import Translation
 
-_DTYPES: Mapping[str, str] = {
-    "uint8": "u1", "uint16": "u2", "uint32": "u4", "uint64": "u8", "int8": "i1", "int16": "i2", "int32": "i4",
-    "int64": "i8", "float32": "f4", "float64": "f8",
-}  # fmt: skip
 _LINE = "<8 x i64>"  # a cache line
 _BITS = 512  # of its vectors
 _FEW = 16  # rounds of a loop, of which LLVM does a last part with a mask and not one by one
@@ -67,7 +66,7 @@ class _Function(Translation):
             case "stack", [ast.Name(kind), ast.Constant(int() as length)]:
                 return self.on_stack(KINDS[kind], length)
             case "np.empty", [ast.Constant(int() as length), ast.Attribute(_, dtype)]:
-                return self._on_heap(KINDS[_DTYPES[dtype]], length)
+                return self._on_heap(KINDS[name_of(np.dtype(dtype))], length)
             case _:
                 return None
 

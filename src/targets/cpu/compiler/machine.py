@@ -19,18 +19,6 @@ class Machine:
     target_features: str
     about: str  # all that machine code depends on besides its text
 
-    @classmethod
-    def here(cls) -> Machine:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
-        features = features_here(triple)
-        target = target_for(triple, cpu, features)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-        return cls(
-            target, engine, features, repr((triple, cpu, features, llvmlite.__version__, llvm.llvm_version_info))
-        )
-
     @property
     def is_opaque(self) -> bool:
         """Whether LLVM's pointers have no types. In LLVM 15 and 16 llvmlite keeps them."""
@@ -110,6 +98,13 @@ def machine() -> Machine:
     """The process's one. It is never freed, not even at the interpreter's end: llvmlite's finalisers learn of that end
     from `atexit`, which calls nothing that is registered while it runs. So they fail where llvmlite is imported only
     then, by a thread that loads loops while the process ends or by a call in an exit handler."""
-    found = Machine.here()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
+    features = features_here(triple)
+    target = target_for(triple, cpu, features)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+    about = repr((triple, cpu, features, llvmlite.__version__, llvm.llvm_version_info))
+    found = Machine(target, engine, features, about)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(found))
     return found

@@ -15,13 +15,11 @@ from ...addresses import as_writable
 from ...base import HostArray
 from ..pool import ALONE, shared_pool
 from .autotuned import Choices, Way, Ways
-from .key_words import ordered_ranks
+from .key_words import Places, ordered_ranks
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import LoopCall, loop_call_of
 from .reducers import LONG, HostCall
 from .strides import LoopNest, Routes, shared_across, zeros_and_ones
-
-Places = npt.NDArray[np.intp]
 
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _HALVES = 1 << 13  # the same of float16
@@ -81,7 +79,7 @@ class PlaceFolding:
         """None where there are no loops for what lies like this."""
         assert self._axis is not None
         nest = LoopNest.of(x, (self._axis,), forwards=True)
-        if nest is None or len(nest.kept) > 2 or len(nest.reduced) != 1 or nest.reduced[0].length > _MOST:
+        if len(nest.kept) > 2 or len(nest.reduced) != 1 or nest.reduced[0].length > _MOST:
             return None
         named: dict[str, Way] = {}
         for name, suits, in_rows in (

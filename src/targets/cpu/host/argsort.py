@@ -24,7 +24,7 @@ from ..pool import Pool, share_each_row, shared_pool
 from .at_sight import places_at_sight
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
-from .key_words import Elements, Places, constants, numbers_of
+from .key_words import HALF, INDEX, Elements, Places, constants, numbers_of
 from .numpy_sort import places_in_order
 from .numpy_speed import numpy_argsorts_fast, numpy_sorts_slowly, numpy_sorts_words_soon
 from .packed_argsort import argsort_at_once, argsort_packed, pack, places_packed, rank, rank_halves, unpack
@@ -34,8 +34,6 @@ from .row_networks import argsort_short_rows, least_for_networks
 from .sample import is_monotonic, seems_constant
 from .strides import packed, shared_across, with_last
 
-INDEX: np.dtype[np.intp] = np.dtype(np.intp)
-_HALF = np.dtype(np.float16)
 _UP = SortOrder.ASCENDING
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
@@ -57,7 +55,7 @@ _MOST_TURNS_OF_LONG, _MOST_TURNS = 16, 48
 
 def is_counted(numbers: HostArray) -> bool:
     """Whether NumPy places them by their digits."""
-    return numbers.itemsize <= 2 and numbers.dtype != _HALF
+    return numbers.itemsize <= 2 and numbers.dtype != HALF
 
 
 def argsort_row(row: HostArray, policy: HostSortPolicy) -> Places:
@@ -224,7 +222,7 @@ def argsort_one(source: HostArray, places: Places, policy: HostSortPolicy, pool:
         places[:] = _of_rows(source[np.newaxis], policy)[0]
     elif _numbered(source, places, pool):
         pass
-    elif source.dtype == _HALF:
+    elif source.dtype == HALF:
         argsort_by_radix(_ranks(source, pool), places, pool.threads)
     elif source.itemsize > 2 and argsort_few(source, places, policy, pool):
         pass
@@ -275,7 +273,7 @@ def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 
 def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
-    size, is_half = dtype.itemsize, dtype == _HALF
+    size, is_half = dtype.itemsize, dtype == HALF
     if size >= 4:
         yield rank(size, dtype.kind == "f")
         yield pack()

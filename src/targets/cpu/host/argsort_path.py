@@ -10,7 +10,6 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from .argsort import (
     BY_DIGITS,
-    INDEX,
     LEAST_MIXED,
     are_packed_soon,
     argsort_by_network,
@@ -19,13 +18,12 @@ from .argsort import (
     is_counted,
     places_shared,
 )
-from .key_words import Places, ordered_words
+from .key_words import HALF, INDEX, Places, ordered_words
 from .numpy_sort import FEW_HALVES, ascending, places_in_order
 from .packed_argsort import places_packed
 from .signed_bits import are_ties_alike
 from .strides import along_rows
 
-_HALF = np.dtype(np.float16)
 _UP = SortOrder.ASCENDING
 _FEW_IN_ROWS = 1 << 10  # elements
 
@@ -41,7 +39,7 @@ class ArgsortPath:
         self._is_turned = order is not _UP or dtype.kind not in "iuf"
         self._is_narrow = dtype.itemsize <= 2
         # How many, in one row and in several, NumPy's own argsort takes no longer for.
-        of_row = LEAST_MIXED if not self._is_narrow else FEW_HALVES if dtype == _HALF else policy.deal_from
+        of_row = LEAST_MIXED if not self._is_narrow else FEW_HALVES if dtype == HALF else policy.deal_from
         self._few = of_row, 0 if self._is_narrow else _FEW_IN_ROWS
 
     def run(self, x: HostArray, /) -> HostArray:

@@ -24,13 +24,12 @@ from ..background import background
 from ..crew import share
 from ..loops import Kernel, compiled
 from ..pool import ALONE, Pool, shared_pool
-from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
+from .key_words import HALF, Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import restore_ties
 from .radix_sort import goes_by_radix, suits_radix
-from .sample import direction_of, some_words
+from .sample import is_monotonic, some_words
 from .strides import copy_shared
 
-_HALF = np.dtype(np.float16)
 LEAST_AT_SIGHT = 1 << 12  # elements: to sort fewer takes no longer than to check whether they are in order
 _SEEN = 5  # elements that are looked at first
 _DIFFERENT = 3  # with fewer different values among these, the row may have few in all
@@ -189,7 +188,7 @@ def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy) -> 
 def _are_counted_sooner(row: Elements, policy: HostSortPolicy) -> bool:
     """Whether counting few different values is faster than NumPy's sort: for long rows, or where that has no vector
     code."""
-    if row.nbytes >= policy.few_bytes_from or row.dtype == _HALF:
+    if row.nbytes >= policy.few_bytes_from or row.dtype == HALF:
         return True
     if row.itemsize == 2:
         return goes_by_radix(2, policy)
@@ -242,12 +241,13 @@ def _of_neighbours(row: Elements, order: SortOrder) -> Elements | None:
     """Sorts a row that is in order or reversed, which comparing all neighbours shows. Not for NaT, which is the least
     integer but comes last, nor for float16, which NumPy compares slowly."""
     numbers, kind = numbers_of(row), row.dtype.kind
-    if row.dtype == _HALF or (kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1])):
+    if row.dtype == HALF or (kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1])):
         return None
-    direction = direction_of(numbers, shared_pool())
-    if not direction:
+    pool = shared_pool()
+    ascends = is_monotonic(numbers, np.less_equal, pool)
+    if not ascends and not is_monotonic(numbers, np.greater_equal, pool):
         return None
-    results = _copied(row if (direction > 0) == (order is SortOrder.ASCENDING) else row[::-1])
+    results = _copied(row if ascends == (order is SortOrder.ASCENDING) else row[::-1])
     if kind == "f":
         restore_ties(row, results, order)
     return results

@@ -29,7 +29,7 @@ from ...counts import count_nonzero
 from ..background import background
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
-from .reducers import Summing, rounded, silence, silently, takes
+from .reducers import Summing, rounded, silence, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import LoopNest, Routes, loops_around, loops_beside, padded, zeros_and_ones
 
@@ -131,19 +131,19 @@ class LongScan:
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The sums; None where NumPy's loop is to add."""
+        if self._dtype.kind == "b":
+            x = zeros_and_ones(x)
         route = self._routes.of(x)
         if route is None:
             return None
         if background.has((_loading, self._summing), x.nbytes):
             return self._by_route(x, route)
-        return self._by_numpy(x, int(route.plan[-1])) if route.pieces > 1 and self._dtype.kind == "f" else None
+        if route.pieces < 2 or self._dtype.kind != "f":
+            return None
+        return silence().run(self._by_numpy, x, int(route.plan[-1]))
 
     def _route(self, x: HostArray) -> _Route | None:
-        if self._dtype.kind == "b":
-            x = zeros_and_ones(x)
         nest, axis = LoopNest.of(x, (), forwards=True), self._axis
-        if nest is None:
-            return None
         outs = [math.prod(nest.shape[place + 1 :]) for place in nest.order]  # strides of the results
         stays = loops_around(x.shape, axis, axis + 1) if x.flags.c_contiguous else loops_beside(x, outs, axis)
         if len(stays) > 2:
@@ -171,18 +171,16 @@ class LongScan:
         state = self._summing.state
         results = np.empty(x.shape, state)
         rows, sums = np.moveaxis(x, self._axis, -1), np.moveaxis(results, self._axis, -1)
-        before = state.type(-0.0)
+        before: HostArray = np.array(-0.0, state)
         for first in range(0, x.shape[self._axis], size):
             of_piece = np.s_[..., first : first + size]
-            piece = silence().run(_accumulate, rows[of_piece], -1, state)
-            silently(np.add, piece, before, sums[of_piece])
-            before = silently(np.add, before, piece[..., -1:])
-        return silently(rounded, results, self._dtype) if self._summing.is_half else results
+            piece = _accumulate(rows[of_piece], -1, state)
+            np.add(piece, before, sums[of_piece])
+            before = np.add(before, piece[..., -1:])
+        return rounded(results, self._dtype) if self._summing.is_half else results
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
         nest, summing = route.nest, self._summing
-        if self._dtype.kind == "b":
-            x = zeros_and_ones(x)
         results: HostArray = new_array(nest.shape, summing.result)
         places, plan = (*nest.span.place(x), *place_of(results)), place_of(route.plan)
         nbytes = results.nbytes if x.size >= _SHARED or threads_of_crew(results.nbytes) > 0 else 0
@@ -194,7 +192,7 @@ class LongScan:
         if route.pieces > 1:
             sums: HostArray = np.empty_like(before)
             share_kernel(pieces(summing, False), route.tasks, (*places, *place_of(sums), *plan), nbytes)
-            silently(_accumulate, sums[:, :-1], 1, None, before[:, 1:])
+            silence().run(_accumulate, sums[:, :-1], 1, None, before[:, 1:])
         share_kernel(pieces(summing, True), route.tasks, (*places, *place_of(before), *plan), nbytes)
         return nest.arranged(results)
 
@@ -249,7 +247,7 @@ def columns(summing: Summing) -> Kernel:
     """For neighbours that stay; a task is a block of them."""
     lifted, lowered = summing.lifted("element"), summing.lowered("sum")
     body = _COLUMNS.format(
-        state=name_of(summing.state), nothing=_nothing(summing), block=_BLOCK, lifted=lifted, lowered=lowered
+        state=name_of(summing.state), nothing=summing.nothing, block=_BLOCK, lifted=lifted, lowered=lowered
     )
     return _kernel("cumsum_columns", f"{_arrays(summing)}, plan: i8[]", body)
 
@@ -271,7 +269,7 @@ def pieces(summing: Summing, writes: bool) -> Kernel:
     def of_pieces(pieces: dict[int, str], count: str) -> Iterator[str]:
         """Of these numbers, side by side as long as each goes on."""
         for n, number in pieces.items():
-            yield from (f"before_{n} = sums[{number}]", f"sum_{n} = {_nothing(summing)}")
+            yield from (f"before_{n} = sums[{number}]", f"sum_{n} = {summing.nothing}")
         yield from inside(f"for i in range({count}):", [line for n in pieces for line in element(n)])
         for n in pieces if len(pieces) > 1 else ():
             yield from inside(f"for i in range({count}, count_{n}):", element(n))
@@ -288,11 +286,6 @@ def pieces(summing: Summing, writes: bool) -> Kernel:
     body = text_of(["pieces = (length + size - 1) // size", *tasks])
     arrays = f"{_arrays(summing)}, sums: {state}[], plan: i8[]"
     return _kernel("cumsum_pieces" if writes else "cumsum_totals", arrays, f"\n{body}")
-
-
-def _nothing(summing: Summing) -> str:
-    """What changes no element that it is added to."""
-    return f"{name_of(summing.state)}({'-0.0' if summing.state.kind == 'f' else '0'})"
 
 
 def _arrays(summing: Summing) -> str:

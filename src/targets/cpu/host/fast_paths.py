@@ -21,10 +21,9 @@ from ....types.dtypes import native
 from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
-from .argsort import INDEX
 from .argsort_path import ArgsortPath
 from .cumsum import from_zero, host_cumsum, shifted
-from .key_words import Places
+from .key_words import INDEX, Places
 from .reduce import host_reduction
 from .select_loops import SHORT_ROWS
 from .short_merge import ShortMerge
@@ -90,10 +89,7 @@ def _by_copies(found: Native, dtypes: Sequence[np.dtype[np.generic]]) -> Native:
         given = cast("tuple[HostArray, ...]", results)
         return tuple(result.astype(dtype, copy=False) for result, dtype in zip(given, dtypes, strict=True))
 
-    def into(arrays: Sequence[HostArray], outs: Sequence[HostArray]) -> None:
-        outs[0][...] = found.function(*map(_turned, arrays))
-
-    return attrs.evolve(found, function=function, into=into if found.into is not None else None, into_short=None)
+    return attrs.evolve(found, function=function, into=None, into_short=None)
 
 
 def _turned(x: HostArray) -> HostArray:

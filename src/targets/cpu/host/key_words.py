@@ -17,6 +17,8 @@ from ..loops import place_of
 Elements: TypeAlias = npt.NDArray[Any]
 Places: TypeAlias = npt.NDArray[np.intp]
 
+INDEX: np.dtype[np.intp] = np.dtype(np.intp)
+HALF = np.dtype(np.float16)
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by their names NumPy looks dtypes up slowly
 

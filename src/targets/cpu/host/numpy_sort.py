@@ -20,17 +20,16 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
-from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
+from .key_words import HALF, Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
 from .signed_bits import SignedBits
 
 _SHORT_OF_BYTES = 32  # elements of a row
 NETWORK = 512  # elements of 2 bytes that NumPy sorts in registers, where it has vectorised code for them
-_HALF = np.dtype(np.float16)  # whose places NumPy finds more slowly
 _ZERO, _SIGN_OF_HALF = np.array(0.0, np.float16), np.array(0x8000, np.uint16)
 _NAT = np.iinfo(np.int64).min
 _SHARED = 1 << 17  # elements that are turned over
-FEW_HALVES, _SHORT_OF_HALVES = 1 << 7, 1 << 5  # elements in all, and of a row
+FEW_HALVES, _SHORT_OF_HALVES = 1 << 7, 1 << 5  # elements in all, and of a row, whose places NumPy finds slowly
 
 
 def turning(order: SortOrder, kind: str) -> np.ufunc | None:
@@ -138,8 +137,8 @@ def ascending(elements: Elements, order: SortOrder) -> Elements:
         if elements.dtype.kind not in "Mm" or not numbers.size or numbers.item(numbers.argmin()) != _NAT:
             return numbers
         return numbers - 1  # NaT, the least integer, becomes the greatest
-    if numbers.dtype == _HALF:  # of which NumPy turns over one after the other
-        return (bits_of(numbers) ^ _SIGN_OF_HALF).view(_HALF)
+    if numbers.dtype == HALF:  # of which NumPy turns over one after the other
+        return (bits_of(numbers) ^ _SIGN_OF_HALF).view(HALF)
     if numbers.size < _SHARED or not numbers.flags.c_contiguous:
         return cast(Elements, turn(numbers))
     turned = new_array(numbers.shape, numbers.dtype)
@@ -151,7 +150,7 @@ def ascending(elements: Elements, order: SortOrder) -> Elements:
 def compared_soon(numbers: Elements) -> Elements:
     """The same numbers, or what ascends and ties as they do: in place of more than a few of float16, whose order NumPy
     finds slowly."""
-    if numbers.size > FEW_HALVES and numbers.dtype == _HALF and numbers.shape[-1] > _SHORT_OF_HALVES:
+    if numbers.size > FEW_HALVES and numbers.dtype == HALF and numbers.shape[-1] > _SHORT_OF_HALVES:
         return ordered_ranks(numbers, SortOrder.ASCENDING)
     return numbers
 
@@ -160,7 +159,7 @@ def places_in_order(numbers: Elements, axis: int) -> Places:
     """By NumPy's own stable argsort, along an axis, of numbers that ascend. Of bytes it looks at all 256, however short
     a row is: not at those of wider words. It is given a copy of narrow ones: see needs_own_memory."""
     words = compared_soon(numbers)
-    if words.itemsize <= 2 and words.dtype != _HALF:
+    if words.itemsize <= 2 and words.dtype != HALF:
         if words.shape[axis] <= _SHORT_OF_BYTES:
             words = words.astype(np.int32)
         elif words is numbers:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from functools import cache
 from textwrap import indent
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import name_of, native
+from ....types.dtypes import name_of
 from ..loops import Kernel, compiled
 from .key_words import Elements
 from .numpy_speed import numpy_sorts_slowly
@@ -158,30 +159,29 @@ def reverse(dtype: np.dtype[np.generic]) -> Kernel:
 
 
 _BLOCK = 1 << 15  # elements, which the nearer caches hold
-_KINDS, _SIZES = "iuf", (4, 8)
 _MOST = 512  # parts of elements of 8 bytes, or where vectors are compressed: more take as long as to sort
 _MOST_ONE_BY_ONE = 32  # of 4 bytes where they are not
 _MOST_BESIDE_RADIX = 8  # there, where the sort is not NumPy's and takes less
 
 
 def can_partition(dtype: np.dtype[np.generic]) -> bool:
-    return dtype.kind in _KINDS and dtype.itemsize in _SIZES and dtype == native(dtype)
+    return dtype.kind in "iuf" and dtype.itemsize in (4, 8) and dtype.isnative
 
 
+@attrs.frozen
 class RowPartition:
     """The partition of rows of one dtype."""
 
-    def __init__(self, dtype: np.dtype[np.generic]) -> None:
-        self._dtype = dtype
+    dtype: np.dtype[np.generic]
 
     @property
     def most_parts(self) -> int:
         """How many parts are made sooner than the row is sorted."""
         from ..compiler.machine import machine  # loads LLVM
 
-        if self._dtype.itemsize == 8 or machine().compresses:
+        if self.dtype.itemsize == 8 or machine().compresses:
             return _MOST
-        return _MOST_BESIDE_RADIX if numpy_sorts_slowly(self._dtype.itemsize) else _MOST_ONE_BY_ONE
+        return _MOST_BESIDE_RADIX if numpy_sorts_slowly(self.dtype.itemsize) else _MOST_ONE_BY_ONE
 
     def __call__(self, source: Elements, results: Elements, pivots: Elements) -> npt.NDArray[np.int64]:
         """Elements below the first pivot, those below the second, ...; NaNs are in the last part. Passes go to and fro
@@ -193,5 +193,5 @@ class RowPartition:
         claimed, bounds = np.zeros((parts, COUNTERS), np.int64), np.zeros(parts + 1, np.int64)
         bounds[parts] = source.size
         arrays = source, results, source, pivots, claimed, bounds, np.zeros(COUNTERS, np.int64)
-        part_in_turn(self._dtype).on(*arrays, parts, passes, _BLOCK, 0)()
+        part_in_turn(self.dtype).on(*arrays, parts, passes, _BLOCK, 0)()
         return bounds

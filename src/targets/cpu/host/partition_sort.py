@@ -127,7 +127,8 @@ def _turn(ordered: Elements, order: SortOrder, kind: str, pool: Pool) -> None:
     """From NumPy's order of numbers to ours: descending, if it is to be, and NaN and NaT last."""
     if order is SortOrder.DESCENDING:
         numbers = ordered.size if kind != "f" else int(ordered.searchsorted(np.array([np.nan], ordered.dtype))[0])
-        _reverse_all(ordered[:numbers], pool)
+        values = ordered[:numbers]
+        share(reverse(values.dtype), numbers // 2, pool, values)
     elif kind in "Mm":  # NaT is the least integer
         count = int(ordered.searchsorted(np.iinfo(np.int64).min, side="right"))
         if count:
@@ -197,7 +198,3 @@ def _balanced_pivots(sample: Sample, policy: HostSortPolicy, threads: int) -> El
     places = np.searchsorted(work, np.linspace(0, float(work[-1]), parts + 1)[1:-1], side="right")
     below = np.concatenate([[0], work])[[0, *places, values.size]]
     return values[places] if np.diff(below).max() < policy.most_share * work[-1] else values[:0]
-
-
-def _reverse_all(values: Elements, pool: Pool) -> None:
-    share(reverse(values.dtype), values.size // 2, pool, values)

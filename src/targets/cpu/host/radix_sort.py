@@ -47,11 +47,6 @@ def can_sort_by_radix(dtype: np.dtype[np.generic], order: SortOrder, nbytes: int
     return background.has((loading, dtype, order), nbytes)
 
 
-def foresee_radix(dtype: np.dtype[np.generic], order: SortOrder) -> None:
-    """Has the kernels be loaded, for rows that are yet to come."""
-    background.foresee((loading, dtype, order))
-
-
 def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:
     """Compiles all kernels that such rows need: of one that is shared out, and of rows that are not."""
     bits = 8 * dtype.itemsize
@@ -106,11 +101,8 @@ def prepared_sort(
     from ...registry import target
 
     key = key_for(dtype)
-    if finds_places:
-        schedule = serial_radix_sort(Batch(RankKey(key), rows, length, order, places=U64), policy, bits)
-    else:
-        schedule = serial_radix_sort(Batch(key, rows, length, order), policy, bits)
-    return prepared_by(target("cpu"), schedule)
+    own, places = (RankKey(key), U64) if finds_places else (key, None)
+    return prepared_by(target("cpu"), serial_radix_sort(Batch(own, rows, length, order, places=places), policy, bits))
 
 
 def bits_that_differ(row: HostArray) -> range:

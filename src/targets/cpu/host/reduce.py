@@ -23,10 +23,10 @@ from ...counts import count_nonzero
 from ..crew import threads_of_crew
 from .arg_reduce import PlaceFolding, places_of_bools, places_of_times
 from .autotuned import Choices, Way, Ways
-from .key_words import numbers_as
+from .key_words import HALF, numbers_as
 from .reduce_loops import can_fold, loop_for
 from .reduce_plans import Route, constant_of, leaps, route_of
-from .reducers import EXTREMES, LONG, TRUTHS, UFUNCS, HostCall, in_shape, rounded, silence, silently, takes
+from .reducers import EXTREMES, LONG, TRUTHS, UFUNCS, HostCall, in_shape, rounded, silence, takes
 from .regrouped import ADDED, LEAST_IN_LINES, LINE, Regrouped
 from .strides import LoopNest, Routes, zeros_and_ones
 
@@ -49,7 +49,7 @@ class Folding:
     way it is found, so that the fastest is."""
 
     def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int) -> None:
-        self._is_half = dtype == np.float16
+        self._is_half = dtype == HALF
         self.least = LONG if len(axes) == ndim or dtype.kind == "f" else _MIDDLING
         if ndim == 1 and not fold.adds and dtype.kind not in "mM":
             self.least = _FLAT
@@ -87,7 +87,7 @@ class Folding:
     def _choose(self, x: HostArray) -> Ways | None:
         """None where NumPy's loop is the only way, or is known to take no longer."""
         nest = LoopNest.of(zeros_and_ones(x) if self._counts else x, self._axes)
-        if nest is None or len(nest.kept) > 2 or len(nest.reduced) > 2:
+        if len(nest.kept) > 2 or len(nest.reduced) > 2:
             return None
         if nest.length == 1 or (not self._is_half and self._suits_numpy(nest, x.nbytes)):
             return None
@@ -117,7 +117,7 @@ class Folding:
         return count > 0 if self._fold is Reducer.ANY else count < head.size
 
     def _by_numpy(self, x: HostArray, route: Route) -> HostArray:
-        found = silently(UFUNCS[self._fold].reduce, x, self._axes, self._made)
+        found = silence().run(UFUNCS[self._fold].reduce, x, self._axes, self._made)
         if self._looks_at_bits and _has_zero_or_nan(found):  # whose bits no value tells
             return self._by_loops(x, route)
         return np.asarray(found)
@@ -127,7 +127,7 @@ class Folding:
         memory = route.nest.span.place(x)
         loop, state = loop_for(self._fold, self._seen_as, route.in_rows)
         found = [call.states(loop, state, ufunc, memory) for call in route.calls]
-        states = found[0] if len(found) == 1 else silently(ufunc, *found)
+        states = found[0] if len(found) == 1 else silence().run(ufunc, *found)
         return route.nest.arranged(self._elements(states))
 
     def _elements(self, states: HostArray) -> HostArray:
@@ -139,14 +139,14 @@ class Folding:
         if self._fold is Reducer.SUM and self._dtype.kind == "f":
             np.add(states, 0, states)  # -0.0 becomes 0.0, as in NumPy
         if self._waits and self._is_half:
-            return silently(rounded, states, self._dtype)
+            return silence().run(rounded, states, self._dtype)
         return states.astype(result_dtype(self._fold.value, self._dtype), copy=False)
 
 
 def _has_zero_or_nan(found: HostArray | np.floating[Any]) -> bool:
     if not isinstance(found, np.ndarray):
         return not abs(found) > 0
-    return not silently(np.minimum.reduce, np.abs(found), None) > 0
+    return not silence().run(np.minimum.reduce, np.abs(found), None) > 0
 
 
 def _as_floats(states: Signed, constant: int) -> Signed:
@@ -159,7 +159,7 @@ def _as_floats(states: Signed, constant: int) -> Signed:
     return bits
 
 
-_SINGLE, _HALF = np.dtype(np.float32), np.dtype(np.float16)
+_SINGLE = np.dtype(np.float32)
 Axes: TypeAlias = int | tuple[int, ...] | None
 
 
@@ -201,7 +201,7 @@ def _reduction(
     has_loops |= dtype.kind == "b" and (fold.adds or len(axes) < ndim)
     long = Folding(fold, dtype, axes, ndim) if has_loops and axes else None
     if dtype.kind == "f" and dtype.itemsize == 2 and fold.adds:
-        return _guarded(partial(_halves, reduce), (axes, keepdims), axes, keepdims, long)
+        return _guarded(partial(_halves, reduce), (axes, keepdims), axes, keepdims, long, is_silent=True)
     regrouped = Regrouped.of(fold, dtype, axes, ndim)
     # NumPy's loops of floats warn of what is no mistake
     return _guarded(reduce, settings, axes, keepdims, long, regrouped, is_silent=dtype.kind == "f")
@@ -212,8 +212,7 @@ def _reduction(
 
 def _halves(reduce: Callable[..., object], x: HostArray, axes: tuple[int, ...], keepdims: bool) -> object:
     """In 32 bits, rounded once."""
-    context = silence()
-    return context.run(cast(HostArray, context.run(reduce, x, axes, _SINGLE, None, keepdims)).astype, _HALF)
+    return cast(HostArray, reduce(x, axes, _SINGLE, None, keepdims)).astype(HALF)
 
 
 def _guarded(

@@ -115,10 +115,8 @@ class Elements:
         match fold:
             case Reducer.SUM | Reducer.PROD:  # in the type of the result, or 32 bits
                 summing = Summing.of(fold, dtype)
-                word, nothing = ("multiply", "1") if fold is Reducer.PROD else ("add", "-0.0" if is_float else "0")
-                step = f"{word}_in_any_order(found, {{0}})"
-                wide = f"{name_of(summing.state)}({nothing})"
-                return cls(summing.seen_as, summing.state, summing.lifted("element"), wide, step)
+                step = f"{'multiply' if fold is Reducer.PROD else 'add'}_in_any_order(found, {{0}})"
+                return cls(summing.seen_as, summing.state, summing.lifted("element"), summing.nothing, step)
             case Reducer.MIN | Reducer.MAX:
                 seen, lifted = dtype, "element"
                 if is_float:  # by their bits as signed integers, in the order of the numbers from the constant on

@@ -16,7 +16,7 @@ from ...base import HostArray
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, place_of
 from .key_words import constants
-from .reducers import TRUTHS, silently
+from .reducers import TRUTHS, silence
 from .strides import Loop, LoopNest, padded
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
@@ -74,9 +74,10 @@ class LoopCall:
         self.run(kernel, memory, out)
         found = self.wanted(out)
         if self.parts > 1:
-            found = cast(HostArray, silently(ufunc.reduce, found.reshape(self.parts, -1), 0))
+            found = cast(HostArray, silence().run(ufunc.reduce, found.reshape(self.parts, -1), 0))
         if self.count > 1:
-            found = cast(HostArray, silently(ufunc.reduce, found.reshape(self.outer, self.count, -1), 1)).reshape(-1)
+            several = found.reshape(self.outer, self.count, -1)
+            found = cast(HostArray, silence().run(ufunc.reduce, several, 1)).reshape(-1)
         return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import Context
 from functools import cache
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -16,7 +16,6 @@ from ....types.dtypes import name_of
 from ...base import HostArray
 from .key_words import numbers_as
 
-R = TypeVar("R")
 HostCall: TypeAlias = Callable[[HostArray], object]
 
 LONG = 1 << 15  # elements: below, NumPy is done before anything else has begun
@@ -35,14 +34,9 @@ _silent = Context()
 _silent.run(np.seterr, all="ignore")
 
 
-# For a tenth of what `np.errstate` costs. A context can be entered once at a time, and a copy of it costs little.
-# `silence().run(function, ...)` is for what is done in less time than a call of `silently` takes.
+# `silence().run(function, ...)` takes a tenth as long as `np.errstate`. A context can be entered once at a time, and a
+# copy of it costs little.
 silence = _silent.copy
-
-
-def silently(function: Callable[..., R], /, *arguments: object) -> R:
-    """What the function gives."""
-    return silence().run(function, *arguments)
 
 
 def rounded(found: HostArray, dtype: np.dtype[np.generic]) -> HostArray:
@@ -75,14 +69,17 @@ class Summing:
     seen_as: np.dtype[np.generic]
     state: np.dtype[np.generic]
     result: np.dtype[np.generic]
+    nothing: str  # the text of what changes no number that it is added to, or multiplied with
 
     @classmethod
     @cache
     def of(cls, fold: Reducer, dtype: np.dtype[np.generic]) -> Summing:
-        result = result_dtype(fold.value, dtype)
+        seen_as, result = numbers_as(dtype), result_dtype(fold.value, dtype)
+        state = result
         if dtype == np.float16:
-            return cls(np.dtype(np.uint16), np.dtype(np.float32), result)
-        return cls(numbers_as(dtype), result, result)
+            seen_as, state = np.dtype(np.uint16), np.dtype(np.float32)
+        number = "1" if fold is Reducer.PROD else "-0.0" if state.kind == "f" else "0"
+        return cls(seen_as, state, result, f"{name_of(state)}({number})")
 
     @property
     def is_half(self) -> bool:

@@ -71,8 +71,6 @@ class Regrouped:
         are_beside = bool(axes) and axes[-1] - axes[0] == len(axes) - 1
         if not are_beside or dtype.kind not in "biuf" or not dtype.isnative:
             return None
-        if fold.adds and dtype == np.float16:  # which are added in 32 bits
-            return None
         if len(axes) == ndim and not (fold.adds and dtype.kind == "f"):
             return None
         return cls(fold, dtype, axes, ndim)
@@ -104,7 +102,8 @@ class Regrouped:
     def _way(self, outer: int, length: int, near: int) -> Regroup | None:
         if near == 1:
             if length <= LINE:
-                return self._columns if outer >= _LINES * length > _LINES else None
+                suits = outer >= _LINES * length > _LINES
+                return (lambda x: self._combined(x.swapaxes(0, 1))) if suits else None
             return self._way_along(outer * length, length) if self._is_silent else None
         has_few = near * self._size > _NEAR_BYTES or length < _NEAR_LINES or outer * length < _CALLS
         return None if has_few else self._lines
@@ -150,12 +149,8 @@ class Regrouped:
 
         return reduce_lines if near in self._axes else reduce_columns
 
-    def _columns(self, x: HostArray) -> HostArray:
-        """Lines that are reduced: of (outer, length, 1)."""
-        return self._combined(x.swapaxes(0, 1))
-
     def _combined(self, columns: HostArray) -> HostArray:
-        """Columns that are reduced to one."""
+        """Columns that are reduced to one: of lines of (outer, length, 1) their elements by turns."""
         found = cast(HostArray, self._ufunc(columns[0], columns[1], dtype=self._made))
         for column in columns[2:]:
             self._ufunc(found, column, out=found)

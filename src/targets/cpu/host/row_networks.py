@@ -17,6 +17,7 @@ import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
+from ....algos.merge_exchange import compared_parts
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
@@ -24,7 +25,7 @@ from ..crew import LEAST_TASK, share_kernel
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
 from .key_words import Places, lines_of_bits, place_of_constants, ranked, turned, turned_back
 from .numpy_speed import numpy_sorts_slowly
-from .strides import Loop, Span, loops_beside, padded
+from .strides import Loop, Span, lies_evenly, loops_beside, padded
 
 Pair = tuple[int, int]
 
@@ -144,7 +145,7 @@ def _network(length: int, count: int, exchange: _Exchange) -> Iterator[str]:
         passes = [([place for pair in each for place in pair], each) for each in some]
         return _passes(length, run, passes, count, exchange)
 
-    yield from together(run, exchanges(run))
+    yield from together(run, compared_parts(run))
     while run < length:
         # The second run backwards: each half rises and falls once.
         yield from apart(2 * run, [(low, 2 * run - 1 - low) for low in range(run)])
@@ -184,21 +185,6 @@ def _halvings(length: int) -> Iterator[Pair]:
             for low in range(first, first + apart):
                 yield low, low + apart
         apart //= 2
-
-
-def exchanges(length: int) -> Iterator[Pair]:
-    """Batcher's merge exchange: the pairs to put in order, one after the other, to sort so many places."""
-    top = 1 << (length - 1).bit_length() >> 1
-    rank = top
-    while rank:
-        other, offset, apart = top, 0, rank
-        while apart:
-            for low in range(length - apart):
-                if low & rank == offset:
-                    yield low, low + apart
-            apart, offset = other - rank, rank
-            other >>= 1
-        rank >>= 1
 
 
 # By the bytes of an element, of rows that lie one after the other: longer ones take NumPy no longer.
@@ -271,10 +257,7 @@ def _by_network(
     """Rows longer than `full` only where they lie side by side and use most of the lanes, or are few and no longer than
     twice as much."""
     dtype, length = x.dtype, x.shape[-1]
-    if not (x.flags.aligned and results.flags.aligned):
-        return False
-    source, goal = Span.of(x), Span.of(results)
-    if source is None or goal is None:
+    if not (lies_evenly(x) and lies_evenly(results)):
         return False
     outs = [stride // results.itemsize for stride in results.strides]
     loops = loops_beside(x, outs, x.ndim - 1)
@@ -299,6 +282,7 @@ def _by_network(
             results[...] = found.reshape(x.shape)
         return is_done
     two = [number for loop in (outer, near) for number in (loop.length, loop.stride, loop.out)]
+    source, goal = Span.of(x), Span.of(results)
     plan = np.array([source.before, goal.before, *two, length, x.strides[-1] // x.itemsize, outs[-1]], np.int64)
     tasks = _blocks(outer, near, width)
     numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of_constants(dtype, order))

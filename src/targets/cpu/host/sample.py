@@ -36,15 +36,10 @@ class Sample:
     @classmethod
     def of(cls, source: Elements, policy: HostSortPolicy) -> Sample:
         elements = sample_of(source, policy.sample)
-        numbers: Elements = elements[elements == elements] if elements.dtype.kind == "f" else elements.copy()
+        numbers: Elements = elements[elements == elements] if elements.dtype.kind == "f" else elements
         numbers.sort()
         different = numbers.size - count_nonzero(numbers[1:] == numbers[:-1])
         return cls(numbers, different, 2 * numbers.size < elements.size)
-
-
-def direction_of(source: Elements, pool: Pool) -> int:
-    """1 where the elements of a row ascend, -1 where they descend, 0 where they do neither."""
-    return is_monotonic(source, np.less_equal, pool) or -is_monotonic(source, np.greater_equal, pool)
 
 
 def is_monotonic(source: Elements, test: np.ufunc, pool: Pool) -> bool:

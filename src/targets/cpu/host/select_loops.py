@@ -22,9 +22,7 @@ from ..background import background
 from ..crew import share_rows
 from ..loops import Kernel, compiled, inside, place_of, text_of
 from ..pool import shared_pool
-from .key_words import Places, lines_of_bits, place_of_constants, ranked
-
-_INDEX: np.dtype[np.intp] = np.dtype(np.intp)
+from .key_words import INDEX, Places, lines_of_bits, place_of_constants, ranked
 
 SHORT_ROWS = 1 << 11  # elements in all rows: sorted before anything else has begun
 ORDERED = 1 << 5  # elements of one of some rows that are sorted sooner than chosen from
@@ -238,7 +236,7 @@ def selected_in_rows(source: HostArray, k: int, order: SortOrder) -> tuple[HostA
     if not background.has((select_in_rows, *kind), source.nbytes, is_little=are_few):
         return None
     make = np.empty if are_few else new_array
-    values, places = make((rows, k), source.dtype), make((rows, k), _INDEX)
+    values, places = make((rows, k), source.dtype), make((rows, k), INDEX)
     _run(select_in_rows(*kind), source, order, places, values)
     return values, places
 
@@ -251,6 +249,6 @@ def parted_in_rows(source: HostArray, k: int, order: SortOrder) -> Places | None
         return None
     if not background.has((part_rows, *kind), source.nbytes, is_little=are_few):
         return None
-    places: Places = new_array((len(source), k), _INDEX)
+    places: Places = new_array((len(source), k), INDEX)
     _run(part_rows(*kind), source, order, places)
     return places

@@ -106,14 +106,14 @@ class Routes(Generic[R]):
         self._known = Bounded[object, "R | None"](_MOST_ROUTES)
 
     def of(self, x: HostArray) -> R | None:
-        """None for arrays that are not aligned, too."""
+        """None also for arrays whose elements do not lie at multiples of their size."""
         if not x.flags.aligned:
             return None
         lies = (x.shape, x.strides)
         try:
             return self._known[lies]
         except KeyError:
-            route = self._known[lies] = self._make(x)
+            route = self._known[lies] = self._make(x) if lies_evenly(x) else None
             return route
 
 
@@ -126,21 +126,23 @@ def zeros_and_ones(x: HostArray) -> HostArray:
     return np.not_equal(x.view(np.uint8), 0).view(np.uint8)
 
 
+def lies_evenly(x: HostArray) -> bool:
+    """Whether loops can go from element to element: by whole numbers of them, from a place that the processor takes."""
+    return x.flags.aligned and x.dtype.alignment == x.itemsize
+
+
 @attrs.frozen
 class Span:
-    """The memory from an array's lowest element to its highest one."""
+    """The memory from an array's lowest element to its highest one. The array lies evenly."""
 
     size: int  # bytes of an element
     before: int  # elements before the array's first one
     count: int
 
     @classmethod
-    def of(cls, x: HostArray) -> Span | None:
-        """None if strides are no multiples of the element size."""
+    def of(cls, x: HostArray) -> Span:
         size, before, count = x.itemsize, 0, 1
         for length, stride in zip(x.shape, x.strides, strict=True):
-            if stride % size:
-                return None
             reach = (length - 1) * stride // size
             count += abs(reach)
             before -= min(0, reach)
@@ -153,7 +155,7 @@ class Span:
 
 @attrs.frozen
 class LoopNest:
-    """The loops over an array of some shape and strides: those of kept axes outside, those of reduced axes inside."""
+    """The loops over an array that lies evenly: those of kept axes outside, those of reduced axes inside."""
 
     span: Span
     start: int  # the first element visited, in that memory: not the array's first if an axis is traversed backwards
@@ -164,14 +166,12 @@ class LoopNest:
     turned: tuple[slice, ...] = ()  # which result is where, if not all axes are traversed as they are numbered
 
     @classmethod
-    def of(cls, x: HostArray, axes: tuple[int, ...], forwards: bool = False) -> LoopNest | None:
-        """None if strides are no multiples of the element size. Axes of negative stride are traversed in memory order,
-        for LLVM makes no vectors of what goes back; but all of a scan, and reduced ones if `forwards` is asked for."""
+    def of(cls, x: HostArray, axes: tuple[int, ...], forwards: bool = False) -> LoopNest:
+        """Axes of negative stride are traversed in memory order, for LLVM makes no vectors of what goes back; but all
+        of a scan, and reduced ones if `forwards` is asked for."""
         if x.flags.c_contiguous and (not axes or axes[-1] - axes[0] == len(axes) - 1):
             return cls._of_packed(x, *(axes[0], axes[-1] + 1) if axes else (0, 0))
         span = Span.of(x)
-        if span is None:
-            return None
         start, shape = span.before, x.shape
         lying: list[int] = []
         kept: list[tuple[int, int]] = []
