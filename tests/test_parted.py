@@ -16,7 +16,7 @@ import gpusort
 from gpusort.algos.fit import fitted_partition
 from gpusort.algos.partition import BUCKETS, partition
 from gpusort.algos.sizes import LARGEST_U32
-from gpusort.external.order import transform_of
+from gpusort.external.order import words_of
 from gpusort.multi import sample_sort
 from gpusort.multi.driving import Interrupts, drive_all, drive_one
 from gpusort.multi.memory import Mark
@@ -59,7 +59,7 @@ def require_parted(runs_it: Target, dtype: str, lengths: tuple[int, ...]) -> Non
     for number, length in enumerate(lengths):
         x = sample(dtype, length, seed=number)
         order = SortOrder.DESCENDING if number % 2 else SortOrder.ASCENDING
-        words = transform_of(x.dtype, order, ranks=False)(x)
+        words = words_of(x, order, ranks=False)
         between = np.sort(np.resize(words, BUCKETS - 1))
         expected = np.searchsorted(between, words, side="right")
         counts = np.bincount(expected, minlength=BUCKETS)
