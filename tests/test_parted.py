@@ -28,6 +28,7 @@ from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import ScanPolicy
+from gpusort.types.specs import Memory
 from tests.covering import examples, few_cases
 from tests.reference import Array, assert_same_bits, sample
 from tests.test_multi import CountingMemory, Threads, Traffic, of_all_ranks, rotated
@@ -94,9 +95,7 @@ def test_as_many_elements_are_parted_as_indices_count() -> None:
 class DeviceLike(CountingMemory):
     """The host's memory, as if what is started there went on by itself."""
 
-    @property
-    def is_device(self) -> bool:
-        return True
+    where = Memory.CUDA
 
     def target(self) -> Target:
         return target_of("simulator")

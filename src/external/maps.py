@@ -28,7 +28,7 @@ from .journal import Journal, NoJournal
 from .left import Left, found_in, led_to, left_of, link_to, scratch_of
 from .plans import Plan
 from .scratch import Scratch
-from .sort import Endpoints, Passes
+from .sort import Passes
 from .work import Work
 
 Mapped: TypeAlias = "np.memmap[tuple[int, ...], np.dtype[Any]]"
@@ -214,8 +214,8 @@ class MapSort:
         assert beside is not None
         plan = Plan.within(self.memory, x.size, self.work)
         with self._nameless(beside.path, x.nbytes) as runs:
-            ends = Endpoints(ArrayEndpoint(x, given), runs, ArrayEndpoint(out, made))
-            Passes(self.work, x.size, plan, ends, NoJournal(), None).run()
+            source, target = ArrayEndpoint(x, given), ArrayEndpoint(out, made)
+            Passes(self.work, x.size, plan, source, runs, target, NoJournal(), None).run()
 
     @contextmanager
     def _nameless(self, beside: Path, nbytes: int) -> Generator[DirectFile, None, None]:
@@ -255,7 +255,7 @@ class MapSort:
                     runs.reserve(x.nbytes)
                     self._link(scratch)
                     self._require_alone(mapping, scratch)  # now that others find this
-                    Passes(self.work, x.size, plan, Endpoints(end, runs, end), journal, None).run()
+                    Passes(self.work, x.size, plan, end, runs, end, journal, None).run()
                     mapping.sync()
                     self._unlink(scratch)
 
