@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..external.formats import Format, layout_of, require_known
 from ..external.left import Left, left_of, require_all_there
-from ..external.maps import Mapping, MapSort
+from ..external.maps import Mapping, MapSort, are_mapped_twice
 from ..external.plans import LEAST, bytes_of
 from ..external.progress import Progress
 from ..external.scratch import Scratch
@@ -217,9 +217,18 @@ def _fields(dtype: np.dtype[Any], by: By) -> tuple[str, ...]:
 
 @attrs.frozen
 class MappedCall:
+    """A sort of a memory-mapped array, which may be larger than memory."""
+
     order: SortOrder
     stable: bool
     target: str | Target
+    are_mapped_twice = staticmethod(are_mapped_twice)
+
+    @staticmethod
+    def require_whole(x: object) -> None:
+        """Raises InvalidArgumentError if elements of a mapped array are in what is left of a sort in place alone."""
+        if _HAS_POSIX:
+            require_all_there("x", _left_in(x))
 
     def sorted(self, x: object, out: object, axis: int | None) -> object | None:
         """The result; None if the array fits into memory or is not contiguous, or on Windows: the usual path is
@@ -291,12 +300,6 @@ class MappedCall:
     def _sort(self, x: HostArray, memory: int) -> MapSort:
         engine = OwnEngine.for_files(self.target, memory, "target")
         return MapSort(SortElements(x.dtype, self.order, self.stable, engine), memory, _where())
-
-
-def require_whole_map(x: object) -> None:
-    """Raises InvalidArgumentError if elements of a mapped array are in what is left of a sort in place alone."""
-    if _HAS_POSIX:
-        require_all_there("x", _left_in(x))
 
 
 def _left_in(x: object) -> list[Left]:
