@@ -42,7 +42,6 @@ class PiecesPlan(Plan):
         single piece, without packing."""
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
         self._whole, self._at_once = whole, at_once
-        self.run = self._run
         self._last: tuple[int, InPieces] | None = None  # with the most free memory for which it is right
 
     @classmethod
@@ -65,7 +64,7 @@ class PiecesPlan(Plan):
         at_once = whole_at_once(operation, specs[0], target) if better_whole else None
         return cls(kind, operation, specs, target, whole, at_once)
 
-    def _run(self, *arrays: Any) -> object:
+    def run(self, *arrays: Any) -> object:
         way = self._way(arrays)
         if isinstance(way, KernelPlan):
             return way.run(*arrays)
