@@ -75,16 +75,6 @@ class Mapping:
         stop = self.position + self.nbytes
         return [left for left in left_of(self.file, where) if max(left.start, self.position) < min(left.stop, stop)]
 
-    def is_at(self, other: Mapping) -> bool:
-        """Whether both are the same bytes of the same file."""
-        return (self.position, self.nbytes) == (other.position, other.nbytes) and _is_same_file(self.file, other.file)
-
-    def overlaps_partly(self, other: Mapping | None) -> bool:
-        """Whether some of the bytes are the same ones of a file, but not the first."""
-        if other is None or not 0 < abs(self.position - other.position) < self.nbytes:
-            return False
-        return _is_same_file(self.file, other.file)
-
     def reserve(self) -> None:
         """Takes room on the disk for all of it. A new file has none yet, and the system ends a process that writes to a
         mapping where there is no more (SIGBUS). Raises DiskFullError."""
@@ -327,13 +317,22 @@ def _is_same_file(file: str, other: str) -> bool:
     return file == other
 
 
+def shift_between(given: Mapping | None, made: Mapping | None) -> int | None:
+    """How many bytes behind one array another of the same length begins in its file: 0 if it is the same; None if both
+    have no byte in common."""
+    if given is None or made is None or abs(shift := made.position - given.position) >= given.nbytes:
+        return None
+    return shift if _is_same_file(given.file, made.file) else None
+
+
 def are_mapped_twice(x: Mapped, out: Mapped) -> bool:
     """Whether both are, or may be, of the same bytes of a file that is mapped twice: addresses do not tell."""
     if x.filename is None or out.filename is None or _memory_owner(x) is _memory_owner(out):
         return False
     given, made = Mapping.of(x), Mapping.of(out)
-    are_apart = given and made and abs(given.position - made.position) >= given.nbytes
-    return not are_apart and _is_same_file(os.fspath(x.filename), os.fspath(out.filename))
+    if given is not None and made is not None:
+        return shift_between(given, made) is not None
+    return _is_same_file(os.fspath(x.filename), os.fspath(out.filename))
 
 
 def _memory_owner(array: Array) -> object:
