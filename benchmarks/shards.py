@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.card import require_card
 from gpusort import multi
-from gpusort.external.order import transform_of
+from gpusort.external.order import words_of
 from gpusort.types.indices import SortOrder
 
 Keys: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[Any]]
@@ -139,7 +139,7 @@ def require_right(case: Case, found: list[dict[str, Keys]]) -> None:
     whole = {name: np.concatenate([rank[name] for rank in found]) for name in found[0]}
     order = np.argsort(x, kind="stable")
     assert (whole["argsort"] == order).all(), (case.name, "argsort")
-    words = transform_of(x.dtype, SortOrder.ASCENDING, ranks=False)(x)  # the order of pairs' keys
+    words = words_of(x, SortOrder.ASCENDING, ranks=False)  # the order of pairs' keys
     by_bits = np.argsort(words, kind="stable")
     assert (whole["values"] == by_bits).all(), (case.name, "values")
     assert (bits(whole["keys"]) == bits(x[by_bits])).all(), (case.name, "keys")

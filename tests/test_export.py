@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -258,6 +259,10 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"operations": "reduce", "monoids": ("math:pi",)}, "monoids: expected a monoid for 'pi', found 3.14"),
         ({"keys": ("math:pi",)}, "keys: expected a SortableKey for 'pi', found 3.14"),
         ({"keys": {"pi": 3}}, "keys: expected a SortableKey for 'pi', found 3, which has no"),
+        (
+            {"keys": {"half": SimpleNamespace(element=U32, word=U32, to_word=U32, from_word=U32)}},
+            "keys: expected a SortableKey for 'half', found .*, which has no greatest, to_rank, mirrored",
+        ),
         ({"operations": "schedule", "schedules": ("math:pi",)}, "schedules: expected a function of a length for 'pi'"),
         ({"rows": ("all",)}, "rows: expected lengths of at least 1 and below 2..32, or 'any', found 'all'"),
         ({"operations": ()}, "operations: expected some, .* found nothing to export"),

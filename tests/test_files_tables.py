@@ -29,7 +29,7 @@ from pyarrow import parquet
 from gpusort.external import tables
 from gpusort.external.arrow_values import dtype_of, key_dtypes, values_of
 from gpusort.external.table_files import ArrowRun, open_table
-from gpusort.external.table_sinks import PyarrowSink, closing
+from gpusort.external.table_sinks import PyarrowSink
 
 NUMBERS = ("u1", "i2", "u4", "i8", "f2", "f4", "f8", "?", "M8[us]")
 
@@ -521,7 +521,7 @@ def test_a_slice_of_a_run_keeps_no_other_rows_in_memory(tmp_path: Path) -> None:
     table = pa.table({"key": np.arange(10_000), "text": [f"name {i}" for i in range(10_000)]})
     ends: list[int] = []
     for _ in range(2):
-        with closing(PyarrowSink.of_arrow(tmp_path / "runs", table.schema, 4096, "ab")) as sink:
+        with PyarrowSink.of_arrow(tmp_path / "runs", table.schema, 4096, "ab") as sink:
             sink.write(table)
         ends.append((tmp_path / "runs").stat().st_size)
     with pa.OSFile(str(tmp_path / "runs")) as file:

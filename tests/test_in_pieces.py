@@ -67,7 +67,7 @@ def sorter(x: Sample, length: int, descending: bool = False, stable: bool = Fals
     device = OnHost(x.dtype, length, descending, stable)
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
     words = KeyWords(key_for(x.dtype), order).to_words(ranks=stable)
-    runs = SortedRuns(lambda: words, (x.dtype,), lambda _: TASK, lambda _: TASK)
+    runs = SortedRuns(words, (x.dtype,), lambda _: TASK, lambda _: TASK)
     return lambda x, out: runs.sort(device, length, [x], [out]), device
 
 
@@ -150,12 +150,12 @@ def test_equal_keys_keep_their_order_wherever_runs_are_cut(size: int, length: in
     keys = np.array([some.randrange(values) for _ in range(size)], np.uint32)
     places = np.zeros(size, np.int64)
     device = PairsOnHost()
-    numbered = SortedRuns(lambda: lambda part: part, (keys.dtype, places.dtype), lambda _: TASK, lambda _: TASK)
+    numbered = SortedRuns(lambda part: part, (keys.dtype, places.dtype), lambda _: TASK, lambda _: TASK)
     numbered.sort(device, length, [keys], [places])
     np.testing.assert_array_equal(places, np.argsort(keys, kind="stable"))
     found, moved = np.zeros_like(keys), np.zeros(size, np.int16)
     values_of = np.arange(size, dtype=np.int16)[::-1].copy()
-    pairs = SortedRuns(lambda: lambda part: part, (keys.dtype, moved.dtype), lambda _: TASK, lambda _: TASK)
+    pairs = SortedRuns(lambda part: part, (keys.dtype, moved.dtype), lambda _: TASK, lambda _: TASK)
     pairs.sort(device, length, [keys, values_of], [found, moved])
     np.testing.assert_array_equal(found, np.sort(keys))
     np.testing.assert_array_equal(moved, values_of[places])

@@ -16,7 +16,7 @@ import gpusort
 from gpusort.algos.fit import fitted_partition
 from gpusort.algos.partition import BUCKETS, partition
 from gpusort.algos.sizes import LARGEST_U32
-from gpusort.external.order import transform_of
+from gpusort.external.order import words_of
 from gpusort.multi import sample_sort
 from gpusort.multi.driving import Interrupts, drive_all, drive_one
 from gpusort.multi.memory import Mark
@@ -28,6 +28,7 @@ from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import ScanPolicy
+from gpusort.types.specs import Memory
 from tests.covering import examples, few_cases
 from tests.reference import Array, assert_same_bits, sample
 from tests.test_multi import CountingMemory, Threads, Traffic, of_all_ranks, rotated
@@ -59,7 +60,7 @@ def require_parted(runs_it: Target, dtype: str, lengths: tuple[int, ...]) -> Non
     for number, length in enumerate(lengths):
         x = sample(dtype, length, seed=number)
         order = SortOrder.DESCENDING if number % 2 else SortOrder.ASCENDING
-        words = transform_of(x.dtype, order, ranks=False)(x)
+        words = words_of(x, order, ranks=False)
         between = np.sort(np.resize(words, BUCKETS - 1))
         expected = np.searchsorted(between, words, side="right")
         counts = np.bincount(expected, minlength=BUCKETS)
@@ -94,9 +95,7 @@ def test_as_many_elements_are_parted_as_indices_count() -> None:
 class DeviceLike(CountingMemory):
     """The host's memory, as if what is started there went on by itself."""
 
-    @property
-    def is_device(self) -> bool:
-        return True
+    where = Memory.CUDA
 
     def target(self) -> Target:
         return target_of("simulator")

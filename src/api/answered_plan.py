@@ -19,11 +19,10 @@ class AnsweredPlan(Plan):
     def __init__(self, kind: Located[Any], operation: Operation, specs: tuple[Spec, ...], target: Target) -> None:
         self.kind, self.operation, self.target, self._specs = kind, operation, target, specs
         self._outputs = operation.outputs(*specs)
-        self.run = self._answered
         self._held: list[Any] = []  # on a device, the results as calls that were prepared copy them
         self._copies: StreamCall | None = None
 
-    def _answered(self, *arrays: Any) -> object:
+    def run(self, *arrays: Any) -> object:
         return results_of(self.new_outputs(arrays), self._outputs)
 
     def into(self, arrays: Arrays, outs: Arrays) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import SupportsIndex, cast
 
-from ..types.checks import checked_flag, index_of
+from ..types.checks import KEY_MEMBERS, MONOID_MEMBERS, checked_flag, index_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError, told
 from ..types.indices import SortOrder
 from ..types.needs import Policy
@@ -14,12 +14,9 @@ ORDERS = tuple(SortOrder)  # by whether they descend: a member of an enumeration
 
 # What callers make themselves: how it is called, and the members that it has.
 _EXPECTED = {
-    "monoid": ("a monoid, e.g. Sum(number_for(x.dtype))", ("element", "state", "identity", "lift", "combine")),
+    "monoid": ("a monoid, e.g. Sum(number_for(x.dtype))", MONOID_MEMBERS),
     "algorithm": ("a value such as Bitonic(), or None", ("placements", "most_rows", "schedule")),
-    "key": (
-        "a SortableKey, e.g. key_for(x.dtype), or None",
-        ("element", "word", "greatest", "to_word", "from_word", "to_rank", "mirrored"),
-    ),
+    "key": ("a SortableKey, e.g. key_for(x.dtype), or None", KEY_MEMBERS),
 }
 
 

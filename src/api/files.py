@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..external.formats import Format, layout_of, require_known
 from ..external.left import Left, left_of, require_all_there
-from ..external.maps import Mapping, MapSort
+from ..external.maps import Mapping, MapSort, are_mapped_twice, shift_between
 from ..external.plans import LEAST, bytes_of
 from ..external.progress import Progress
 from ..external.scratch import Scratch
@@ -217,9 +217,18 @@ def _fields(dtype: np.dtype[Any], by: By) -> tuple[str, ...]:
 
 @attrs.frozen
 class MappedCall:
+    """A sort of a memory-mapped array, which may be larger than memory."""
+
     order: SortOrder
     stable: bool
     target: str | Target
+    are_mapped_twice = staticmethod(are_mapped_twice)
+
+    @staticmethod
+    def require_whole(x: object) -> None:
+        """Raises InvalidArgumentError if elements of a mapped array are in what is left of a sort in place alone."""
+        if _HAS_POSIX:
+            require_all_there("x", _left_in(x))
 
     def sorted(self, x: object, out: object, axis: int | None) -> object | None:
         """The result; None if the array fits into memory or is not contiguous, or on Windows: the usual path is
@@ -248,11 +257,10 @@ class MappedCall:
         made_at = Mapping.of(out)
         if mapping is None and made_at is None:
             return None
-        overlap = overlap_partly(array, place) or (mapping is not None and mapping.overlaps_partly(made_at))
-        if array.ndim > 1 and overlap:  # a row would be written over before it is read
+        shift = shift_between(mapping, made_at)
+        if array.ndim > 1 and (shift or overlap_partly(array, place)):  # a row would be written over before it is read
             raise InvalidArgumentError("out: expected x itself, or an array apart from it; they overlap")
-        is_in_place = mapping is not None and made_at is not None and mapping.is_at(made_at)
-        self._into(place if is_in_place else array, place, memory)  # also where the file is mapped twice
+        self._into(place if shift == 0 else array, place, memory)  # in place also where the file is mapped twice
         return out
 
     def _is_left(self, x: object, out: object, axis: int | None) -> bool:
@@ -261,8 +269,8 @@ class MappedCall:
         left, rows = _left_in(x), range(0)
         if not left:
             return False
-        array, mapping, made = _of_one_piece(x, axis), Mapping.of(x), Mapping.of(out)
-        if array is not None and mapping is not None and made is not None and mapping.is_at(made):
+        array, mapping = _of_one_piece(x, axis), Mapping.of(x)
+        if array is not None and mapping is not None and shift_between(mapping, Mapping.of(out)) == 0:
             if (step := array.shape[-1] * array.itemsize) > LEAST:  # else rows are never sorted by way of a folder
                 rows = range(mapping.position, mapping.position + mapping.nbytes, step)
         for one in left:
@@ -291,12 +299,6 @@ class MappedCall:
     def _sort(self, x: HostArray, memory: int) -> MapSort:
         engine = OwnEngine.for_files(self.target, memory, "target")
         return MapSort(SortElements(x.dtype, self.order, self.stable, engine), memory, _where())
-
-
-def require_whole_map(x: object) -> None:
-    """Raises InvalidArgumentError if elements of a mapped array are in what is left of a sort in place alone."""
-    if _HAS_POSIX:
-        require_all_there("x", _left_in(x))
 
 
 def _left_in(x: object) -> list[Left]:

@@ -3,8 +3,9 @@ word is beyond `greatest` and `bits`, and that `mirrored` reverses their order."
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import combinations
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import chain, combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -70,24 +71,17 @@ def require_reversal(operation: Operation, array: HostArray) -> None:
     key: SortableKey[Any, Any] | None = getattr(operation, "key", None)
     if key is None or getattr(operation, "order", None) is not SortOrder.DESCENDING:
         return
-    by_rank = isinstance(operation, Argsort) and not operation.by_bits
+    to_word = key.to_rank if isinstance(operation, Argsort) and not operation.by_bits else key.to_word
+    flat = array.squeeze().flat  # which takes no more than 32 axes
+    given = np.array([flat[place] for place in sampled(array)], native(array.dtype)).view(dtype_of(key.element))
+    others = np.zeros(1, given.dtype), np.ones(1, given.dtype), (~given.view(np.uint8)).view(given.dtype)
     try:
-        flat = array.squeeze().flat  # which takes no more than 32 axes
-        given = np.array([flat[place] for place in sampled(array)], native(array.dtype)).view(dtype_of(key.element))
-        found = list(_mirrored(key, given, by_rank))
+        found = _mirrored(key, to_word, given)
         kept = next((pair for pair in combinations(found, 2) if _differ(*pair)), None)
-        if kept is None or _reverses(found):
+        if kept is None or _reverses(found) or _reverses(found + _mirrored(key, to_word, chain(*others))):
             return
-    except Exception:  # of a method of the user's: the run itself names it, with its line
+    except Exception:  # of how words compare, likewise
         return
-    others = [np.zeros(1, given.dtype), np.ones(1, given.dtype), (~given.view(np.uint8)).view(given.dtype)]
-    for element in np.concatenate(others):
-        try:
-            found += _mirrored(key, [element], by_rank)
-            if _reverses(found):
-                return
-        except Exception:  # of one that there may never be
-            continue
     (one, to_one), (other, to_other) = kept
     raise InvalidArgumentError(
         f"key: {key} mirrors {one} to {to_one} and {other} to {to_other}, which keeps their order; for descending "
@@ -95,14 +89,17 @@ def require_reversal(operation: Operation, array: HostArray) -> None:
     )
 
 
-def _mirrored(key: SortableKey[Any, Any], elements: Iterable[Any], by_rank: bool) -> Iterator[Pair]:
-    to_word = key.to_rank if by_rank else key.to_word
+def _mirrored(key: SortableKey[Any, Any], to_word: Callable[[Any], Any], elements: Iterable[Any]) -> list[Pair]:
+    """Words, and what they are mirrored to, of the elements that the user's methods take. Where a method fails, the run
+    itself names it, with its line."""
+    found: list[Pair] = []
     for element in elements:
-        word = to_word(decode(key.element, element))
-        mirrored = key.mirrored(word)
-        if mismatch(key.word, word) is not None or mismatch(key.word, mirrored) is not None:
-            raise TypeError
-        yield word, mirrored
+        with suppress(Exception):
+            word = to_word(decode(key.element, element))
+            mirrored = key.mirrored(word)
+            if mismatch(key.word, word) is None and mismatch(key.word, mirrored) is None:
+                found.append((word, mirrored))
+    return found
 
 
 def _differ(one: Pair, other: Pair) -> bool:

@@ -122,7 +122,7 @@ def view_to_write(kind: Kind, out: Any) -> Any:
     """What plans write to in place of `out`. Raises InvalidArgumentError if it may not be written, and what it is seen
     as does not tell."""
     place = kind.view(out, "out")
-    if not kind.tells_by_view and kind.is_read_only(out):
+    if kind.is_read_only(out):
         require_writable(kind, "out", out, kind.spec("out", out))
     return place
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence, Sized
 from functools import cache, partial
 from inspect import Parameter
 from itertools import count
-from typing import Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 import attrs
 import numpy as np
@@ -22,6 +22,9 @@ from ..types.deferred import call_signature
 from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Spec, comes_to_host
 from .plan import Cost, Plan, one_or_all, require_all, require_fitting, specs_of, view_to_write
+
+if TYPE_CHECKING:
+    from .files import MappedCall
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=Sized)
@@ -166,18 +169,18 @@ def _require_mapped_once(arrays: Sequence[Any], outs: Sequence[Any]) -> None:
     maps, mapped_outs = ([x for x in given if x.__class__ is np.memmap] for given in (arrays, outs))
     if not (maps and mapped_outs):
         return
-    is_twice = are_mapped_twice()
+    is_twice = mapped_call().are_mapped_twice
     if any(is_twice(x, out) for x in maps for out in mapped_outs):
         raise InvalidArgumentError("out: expected x itself, or an array apart from it; here a file is mapped twice")
 
 
 @cache
-def are_mapped_twice() -> Callable[[Any, Any], bool]:
-    """What tells it of two maps: imported when first needed, as few need it, and held for calls at the interpreter's
-    end, when nothing is imported any more."""
-    from ..external.maps import are_mapped_twice
+def mapped_call() -> type[MappedCall]:
+    """What knows of memory-mapped arrays: imported when first needed, as few need it, and held for calls at the
+    interpreter's end, when nothing is imported any more."""
+    from .files import MappedCall
 
-    return are_mapped_twice
+    return MappedCall
 
 
 def _told(spec: Spec) -> str:

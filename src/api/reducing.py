@@ -33,8 +33,7 @@ from .signatures import (
     Unsigned,
     Where,
 )
-from .signatures_monoids import is_reduce, is_scan
-from .signatures_reductions import is_arithmetic, is_extremum, is_place, is_truth
+from .signatures_reductions import is_arithmetic, is_extremum, is_place, is_reduce, is_scan, is_truth
 
 if TYPE_CHECKING:
     from ..types.monoids import Monoid

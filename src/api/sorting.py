@@ -4,9 +4,8 @@
 # pyright: reportInvalidTypeVarUse=false
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from functools import cache
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, Unpack, cast, overload
+from collections.abc import Hashable
+from typing import Any, SupportsIndex, TypedDict, Unpack, cast, overload
 
 import numpy as np
 from numpy import memmap, ndarray
@@ -20,7 +19,7 @@ from ..types.checks import checked_flag, index_of
 from ..types.specs import HostArray
 from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_order
 from .call import AUTO, Settings, call, call_in_place, call_with, find_also, find_plan
-from .prepared import Planning, are_mapped_twice
+from .prepared import Planning, mapped_call
 from .signatures import (
     AxisOrAll,
     Chosen,
@@ -40,9 +39,6 @@ from .signatures import (
     Where,
     Written,
 )
-
-if TYPE_CHECKING:
-    from .files import MappedCall
 
 
 class Ordered(TypedDict, total=False):
@@ -137,7 +133,7 @@ def sort(
         if found is not None:
             return found
         if x.__class__ is out.__class__ and not isinstance(target, Planning):
-            x = np.array(x) if are_mapped_twice()(x, out) else x
+            x = np.array(x) if mapped_call().are_mapped_twice(cast(Any, x), cast(Any, out)) else x
     result = call(Sort, settings, target, x) if out is None else call_with(Sort, settings, target, (x,), out)
     if short is not None:
         known = cast(HostArray, x)
@@ -175,22 +171,13 @@ def _settings(axis: object, descending: object, stable: object, algorithm: objec
     return axis, checked_order(descending, key), stable, key, algorithm
 
 
-@cache
-def _for_maps() -> tuple[type[MappedCall], Callable[[object], None]]:
-    """Imported as `are_mapped_twice` is."""
-    from .files import MappedCall, require_whole_map
-
-    return MappedCall, require_whole_map
-
-
 def _sorted_map(x: object, out: object, settings: Settings, target: Where | Planning) -> object | None:
     """The result for a memory-mapped array that exceeds memory; None for any other array."""
-    mapped_call, require_whole_map = _for_maps()
     asked = Sort(*cast(Any, settings))
     if asked.key is not None or asked.algorithm is not None or isinstance(target, Planning):
-        require_whole_map(x)
+        mapped_call().require_whole(x)
         return None
-    return mapped_call(asked.order, asked.stable, target).sorted(x, out, asked.axis)
+    return mapped_call()(asked.order, asked.stable, target).sorted(x, out, asked.axis)
 
 
 @overload

@@ -88,7 +88,6 @@ class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):
     """Arrays with __cuda_array_interface__ of any other library. Results are cupy's."""
 
     base = CUPY
-    tells_by_view = False
 
     def is_read_only(self, array: OnCard) -> bool:
         return bool(array.__cuda_array_interface__["data"][1])

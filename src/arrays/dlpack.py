@@ -52,8 +52,6 @@ class DLPackKind(Viewed[Any, Any]):
 class JaxKind(DLPackKind):
     """JAX arrays: immutable, so results are new arrays."""
 
-    tells_by_view = False
-
     def view(self, array: Any, name: str = "x") -> Any:
         dtype = array.dtype  # or what JAX alone has, of another class or number
         if getattr(dtype, "num", USERS) >= USERS:

@@ -76,7 +76,6 @@ class ArrayKind(ABC, Generic[A]):
     is_located: bool = False  # asked in every call, as these are found faster than an abstract class is
     is_deferred: bool = False  # lazy, such as dask's: calls make no plan, but another lazy array
     copies: bool = False  # whether what is given back is another's memory, so that it cannot be written anew
-    tells_by_view: bool = True  # whether what the array is seen as is read-only where the array is
     read_only: str = "a read-only one"  # the words of errors for an array that may not be written
 
     @abstractmethod

@@ -22,7 +22,7 @@ from .kinds import Viewed
 class ColumnKind(Viewed[Any, HostArray]):
     """Common to the columns of all libraries."""
 
-    is_host, base, tells_by_view = True, NUMPY, False
+    is_host, base = True, NUMPY
     read_only = "a column of a table, which may share its elements with others"
     copies = True  # pandas' and polars' own: what they are made of is not to be written any more
 

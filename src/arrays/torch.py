@@ -38,7 +38,6 @@ class TorchKind(ArrayKind["torch.Tensor"]):
     recorded; and what was saved for another's gradient is told to have changed, so that torch refuses to use it.
     """
 
-    tells_by_view = False
     read_only = "one that requires grad, with no gradient for this: call under torch.no_grad(), or detach() it"
 
     def __init__(self, library: ModuleType) -> None:

@@ -10,11 +10,8 @@ from importlib.util import find_spec
 if find_spec("dask") is None:
     raise ModuleNotFoundError("gpusort.dask needs dask: pip install 'gpusort[dask]'", name="dask")
 
-from .frames import sort_values as sort_values
-from .selecting import top_k as top_k
-from .selecting import unique as unique
-from .sorting import argsort as argsort
-from .sorting import sort as sort
-from .sorting import sort_by_key as sort_by_key
+from .frames import sort_values
+from .selecting import top_k, unique
+from .sorting import argsort, sort, sort_by_key
 
 __all__ = ["argsort", "sort", "sort_by_key", "sort_values", "top_k", "unique"]

@@ -15,7 +15,7 @@ from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
 from ..targets.wgsl.defaults import DEFAULTS
-from ..types.checks import index_of, require_taken
+from ..types.checks import KEY_MEMBERS, MONOID_MEMBERS, index_of, require_taken
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
@@ -28,8 +28,6 @@ TYPES = {
     name: f"{name[0]}{int(name[1:]) // 8}"
     for name in ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "f32", "f64")
 }
-_OF_KEYS = ("element", "word", "to_word", "from_word")
-_OF_MONOIDS = ("element", "state", "identity", "lift", "combine")
 USUAL_NAME = "gpusort"  # of an export's files
 MOST_LANES = 64  # the largest subgroup of any device
 
@@ -94,7 +92,7 @@ def checked_request(
             raise InvalidArgumentError(f"{what}: expected some for {taking[0]!r}, e.g. {example}")
         if given:
             require_taken(what, ", ".join(map(str, given)), takers, operations)
-    _require("monoids", "a monoid", own["monoids"], _OF_MONOIDS)
+    _require("monoids", "a monoid", own["monoids"], MONOID_MEMBERS)
     for name, schedule in own["schedules"].items():
         if not callable(schedule):
             raise InvalidArgumentError(f"schedules: expected a function of a length for {name!r}, found {schedule!r}")
@@ -157,7 +155,7 @@ def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str
                 raise InvalidArgumentError(
                     f"keys: expected some of {', '.join(TYPES)}, or 'module:attribute' for one's own, found {name!r}"
                 )
-    _require("keys", "a SortableKey", found, _OF_KEYS)
+    _require("keys", "a SortableKey", found, KEY_MEMBERS)
     for name, key in found.items():
         if name in TYPES and key != key_for(TYPES[name]):
             raise InvalidArgumentError(f"keys: {name!r} is the name of a type; expected another one for {key}")

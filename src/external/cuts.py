@@ -170,9 +170,7 @@ def cut_between(rank: int, low: Indices, pieces: Sequence[Array], high: Indices)
     return cut
 
 
-def held_cuts(
-    runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], Array]
-) -> Iterator[Indices]:  # fmt: skip
+def held_cuts(runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], Array]) -> Iterator[Indices]:
     """The cuts into parts of some sizes, one at a time, if all runs are in memory: where each part starts in every run,
     and in the end the lengths. All are sought in the same samples first, few of them, for the first cut soon."""
     shared = Bracket.whole([run.size for run in runs], *list(accumulate(sizes))[:-1])

@@ -100,7 +100,7 @@ def left_of(file: str, where: Path | None) -> Iterator[Left]:
 
 def found_in(scratch: Scratch, path: Path, position: int) -> Left:
     """What the scratch folder, which is there, tells of its sort."""
-    lines, link = scratch.journal_text.split("\n"), link_to(scratch)
+    lines, link = (scratch.folder / JOURNAL).read_text("utf-8", "replace").split("\n"), link_to(scratch)
     nbytes, inode = 1, None
     with suppress(ValueError, TypeError, KeyError):  # of one that was killed as it began, or has yet to look for others
         of = json.loads(lines[0])["of"]

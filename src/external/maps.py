@@ -28,7 +28,7 @@ from .journal import Journal, NoJournal
 from .left import Left, found_in, led_to, left_of, link_to, scratch_of
 from .plans import Plan
 from .scratch import Scratch
-from .sort import Endpoints, Passes
+from .sort import Passes
 from .work import Work
 
 Mapped: TypeAlias = "np.memmap[tuple[int, ...], np.dtype[Any]]"
@@ -74,16 +74,6 @@ class Mapping:
         """Of sorts in place of some of these bytes."""
         stop = self.position + self.nbytes
         return [left for left in left_of(self.file, where) if max(left.start, self.position) < min(left.stop, stop)]
-
-    def is_at(self, other: Mapping) -> bool:
-        """Whether both are the same bytes of the same file."""
-        return (self.position, self.nbytes) == (other.position, other.nbytes) and _is_same_file(self.file, other.file)
-
-    def overlaps_partly(self, other: Mapping | None) -> bool:
-        """Whether some of the bytes are the same ones of a file, but not the first."""
-        if other is None or not 0 < abs(self.position - other.position) < self.nbytes:
-            return False
-        return _is_same_file(self.file, other.file)
 
     def reserve(self) -> None:
         """Takes room on the disk for all of it. A new file has none yet, and the system ends a process that writes to a
@@ -214,8 +204,8 @@ class MapSort:
         assert beside is not None
         plan = Plan.within(self.memory, x.size, self.work)
         with self._nameless(beside.path, x.nbytes) as runs:
-            ends = Endpoints(ArrayEndpoint(x, given), runs, ArrayEndpoint(out, made))
-            Passes(self.work, x.size, plan, ends, NoJournal(), None).run()
+            source, target = ArrayEndpoint(x, given), ArrayEndpoint(out, made)
+            Passes(self.work, x.size, plan, source, runs, target, NoJournal(), None).run()
 
     @contextmanager
     def _nameless(self, beside: Path, nbytes: int) -> Generator[DirectFile, None, None]:
@@ -255,7 +245,7 @@ class MapSort:
                     runs.reserve(x.nbytes)
                     self._link(scratch)
                     self._require_alone(mapping, scratch)  # now that others find this
-                    Passes(self.work, x.size, plan, Endpoints(end, runs, end), journal, None).run()
+                    Passes(self.work, x.size, plan, end, runs, end, journal, None).run()
                     mapping.sync()
                     self._unlink(scratch)
 
@@ -327,13 +317,22 @@ def _is_same_file(file: str, other: str) -> bool:
     return file == other
 
 
+def shift_between(given: Mapping | None, made: Mapping | None) -> int | None:
+    """How many bytes behind one array another of the same length begins in its file: 0 if it is the same; None if both
+    have no byte in common."""
+    if given is None or made is None or abs(shift := made.position - given.position) >= given.nbytes:
+        return None
+    return shift if _is_same_file(given.file, made.file) else None
+
+
 def are_mapped_twice(x: Mapped, out: Mapped) -> bool:
     """Whether both are, or may be, of the same bytes of a file that is mapped twice: addresses do not tell."""
     if x.filename is None or out.filename is None or _memory_owner(x) is _memory_owner(out):
         return False
     given, made = Mapping.of(x), Mapping.of(out)
-    are_apart = given and made and abs(given.position - made.position) >= given.nbytes
-    return not are_apart and _is_same_file(os.fspath(x.filename), os.fspath(out.filename))
+    if given is not None and made is not None:
+        return shift_between(given, made) is not None
+    return _is_same_file(os.fspath(x.filename), os.fspath(out.filename))
 
 
 def _memory_owner(array: Array) -> object:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import attrs
 import numpy as np
 
 from ..algos.host_sort import Partition
-from ..algos.words import KeyWords, Transform
+from ..algos.words import KeyWords
 from ..types.dtypes import key_for, native
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
@@ -45,28 +45,16 @@ class Engine(Protocol):
         ...
 
 
-def transform_of(
-    dtype: np.dtype[Any], order: SortOrder, *, ranks: bool, key: SortableKey[Any, Any] | None = None
-) -> Transform:
-    """A function from elements in native byte order to unsigned integers in sort order, by NumPy's order or a user's
-    key. With `ranks`, equal elements have equal integers."""
-    words = _plain_words(dtype, order) if key is None else KeyWords(key, order)
-    return words.to_words(ranks=ranks)
+_key_words = lru_cache(64)(KeyWords)
 
 
-@lru_cache(64)
-def _plain_words(dtype: np.dtype[Any], order: SortOrder) -> KeyWords:
-    return KeyWords(key_for(dtype), order)
-
-
-def words_of(elements: Array, order: SortOrder, *, ranks: bool) -> Array:
-    """Unsigned integers in sort order, of elements of any byte order. With `ranks` all NaNs are equal, and so are 0.0
-    and -0.0, as in a stable sort; else floats differ if their bits do."""
+def words_of(elements: Array, order: SortOrder, *, ranks: bool, key: SortableKey[Any, Any] | None = None) -> Array:
+    """Unsigned integers in sort order, of elements of any byte order, by NumPy's order or a user's key. With `ranks`
+    elements that are equal to a stable sort have equal ones, as 0.0 and -0.0 and all NaNs; else floats differ if their
+    bits do."""
     machines = native(elements.dtype)
-    found = transform_of(machines, order, ranks=ranks)(np.ascontiguousarray(elements, machines))
-    first_nan = key_for(machines).last + 1
-    are_told_apart = not ranks or first_nan >> (8 * found.itemsize)
-    return found if are_told_apart else np.minimum(found, found.dtype.type(first_nan))
+    words = _key_words(cast(Any, key_for(machines) if key is None else key), order)
+    return words.to_words(ranks=ranks)(np.ascontiguousarray(elements, machines))
 
 
 @attrs.frozen

@@ -59,11 +59,6 @@ class Scratch(AbstractContextManager["Scratch"]):
         return False
 
     @property
-    def journal_text(self) -> str:
-        """As it is, whoever has the lock."""
-        return (self.folder / JOURNAL).read_text("utf-8", "replace")
-
-    @property
     def journal(self) -> Journal:
         assert self._journal is not None  # it is locked
         return self._journal

@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager, suppress
 from itertools import accumulate
 from typing import Any, Protocol
 
-import attrs
 import numpy as np
 
 from .cuts import Array
@@ -60,22 +59,15 @@ class Output(Protocol):
         ...
 
 
-@attrs.frozen(eq=False)
-class Endpoints:
-    """The input, the file of runs, and the output of a sort."""
-
-    given: Input
-    runs: DirectFile
-    made: Output
-
-
 class Passes:
-    """Runs the two passes as pipelines; a single pass if everything fits into memory."""
+    """Runs the two passes as pipelines, by way of a file of runs; a single pass if everything fits into memory."""
 
     def __init__(
-        self, work: Work, count: int, plan: Plan, ends: Endpoints, journal: NoJournal, report: Report | None
-    ) -> None:
-        self._work, self._count, self._plan, self._journal, self._ends = work, count, plan, journal, ends
+        self, work: Work, count: int, plan: Plan, given: Input, runs: DirectFile, made: Output, journal: NoJournal,
+        report: Report | None,
+    ) -> None:  # fmt: skip
+        self._work, self._count, self._plan, self._journal = work, count, plan, journal
+        self._given, self._runs, self._made = given, runs, made
         self._lengths = [min(plan.run, count - start) for start in range(0, max(1, count), plan.run)]
         sizes = self._work.source.itemsize, self._work.spilled.itemsize, self._work.result.itemsize
         longest = max(self._lengths)
@@ -86,23 +78,23 @@ class Passes:
         self._loaded = [buffer_for(longest * max(sizes[:2]) + more) for _ in range(slots)]
         self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(slots)]
         self._meter = Meter(self._lengths, sizes[0], report)
-        self._file = RunFile(ends.runs, work.spilled, plan.run)
+        self._file = RunFile(runs, work.spilled, plan.run)
 
     def run(self) -> None:
         if len(self._lengths) == 1:
             sort = self._work.alone.to_result
             self._pass(
                 "buckets", self._lengths, [0], self._load_piece, lambda _, piece, out: sort(piece, out),
-                "bucket {}".format, self._ends.made, self._work.result,
+                "bucket {}".format, self._made, self._work.result,
             )  # fmt: skip
             return
         runs = self._made_runs()
-        self._journal.sync(self._ends.runs.sync)
+        self._journal.sync(self._runs.sync)
         buckets = runs.buckets()
         left = [bucket for bucket in range(len(buckets)) if runs.bucket_step(bucket) not in self._journal.done]
         self._pass(
             "buckets", buckets, left, lambda bucket, slot: runs.read(bucket, self._loaded[slot]),
-            lambda _, piece, out: runs.work.to_bucket(piece, out), runs.bucket_step, self._ends.made,
+            lambda _, piece, out: runs.work.to_bucket(piece, out), runs.bucket_step, self._made,
             self._work.result,
         )  # fmt: skip
 
@@ -111,8 +103,8 @@ class Passes:
             return self._make(self._parted())
         self._meter.begin_anew()
         if SORTED not in self._journal.done and parted_lines(self._journal.done):
-            self._journal.mark(SORTED, self._ends.runs.sync)
-            self._journal.sync(self._ends.runs.sync)  # before what is void is written over
+            self._journal.mark(SORTED, self._runs.sync)
+            self._journal.sync(self._runs.sync)  # before what is void is written over
         return self._make(SortedRuns(self._work, self._file, self._lengths, self._plan.gap))
 
     def _parted(self) -> Runs:
@@ -126,20 +118,18 @@ class Passes:
             return whole  # maybe in place, with nothing left of the input
         if self._count * self._work.spilled.itemsize < _WORTH_PARTING:
             raise Unbalanced
-        pivots = parting.pivots(self._ends.given.copied, self._count, self._plan.run)
+        pivots = parting.pivots(self._given.copied, self._count, self._plan.run)
         return PartedRuns(parting, self._file, self._lengths, pivots)
 
     def _make(self, runs: Runs) -> Runs:
         left = runs.left(self._journal.done)
-        self._pass(
-            "runs", self._lengths, left, self._load_piece, runs.make, runs.step, self._ends.runs, self._work.spilled
-        )
+        self._pass("runs", self._lengths, left, self._load_piece, runs.make, runs.step, self._runs, self._work.spilled)
         return runs
 
     def _load_piece(self, piece: int, slot: int) -> Array:
         source, first = self._work.source, piece * self._plan.run
         start, stop = (at * source.itemsize for at in (first, first + self._lengths[piece]))
-        return self._ends.given.read(self._loaded[slot], start, stop).view(source)
+        return self._given.read(self._loaded[slot], start, stop).view(source)
 
     def _pass(
         self, name: str, lengths: Sequence[int], left: Sequence[int], load: Callable[[int, int], Array],
@@ -192,7 +182,7 @@ def sort_elements(layout: Elements, work: Work, scratch: Scratch, report: Report
                 page = buffer_for(len(header))
                 page[: len(header)] = np.frombuffer(header, np.uint8)
                 made.write(page, len(header), -len(header))
-            Passes(work, count, plan, Endpoints(given, runs, made), scratch.journal, report).run()
+            Passes(work, count, plan, given, runs, made, scratch.journal, report).run()
             made.cut_off(whole)
 
     with raising_disk_full(whole, scratch.folder.parent, part.parent):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import attrs
@@ -21,21 +20,10 @@ _USUAL_ROWS = 1 << 20
 _LEAST_ROWS = 1000  # in a row group: with fewer the footer takes longer than the rows
 
 
-@contextmanager
-def closing(sink: PyarrowSink) -> Generator[PyarrowSink]:
-    """Closes a writer. After an exception in the block, errors of close() are suppressed."""
-    try:
-        yield sink
-    except BaseException:
-        with suppress(Exception):
-            sink.close()
-        raise
-    sink.close()
-
-
 @attrs.frozen(eq=False)
-class PyarrowSink:
-    """Writes tables by a writer of pyarrow's, in batches or row groups of at most `rows` rows."""
+class PyarrowSink(AbstractContextManager["PyarrowSink"]):
+    """Writes tables by a writer of pyarrow's, in batches or row groups of at most `rows` rows. As a context manager it
+    closes the file; where the block has failed, it may fail to."""
 
     path: Path
     file: pa.NativeFile
@@ -69,11 +57,9 @@ class PyarrowSink:
             self.writer.write_table(table, self.rows)
         _start_writing(self.path)  # so that the fsync at the end finds little left
 
-    def close(self) -> None:
-        try:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with suppress(*([] if kind is None else [Exception])), self.file:
             self.writer.close()
-        finally:
-            self.file.close()
 
 
 def _start_writing(path: Path) -> None:

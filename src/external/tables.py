@@ -30,9 +30,9 @@ from .pipeline import run_pipeline
 from .plans import FEW_RUNS, LARGE_RUN, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
 from .scratch import Scratch, fsync_held
-from .sort import Endpoints, Passes
+from .sort import Passes
 from .table_files import ArrowRun, RowReader
-from .table_sinks import PyarrowSink, closing
+from .table_sinks import PyarrowSink
 from .versions import is_at
 
 Batches: TypeAlias = list[pa.RecordBatch]
@@ -94,10 +94,10 @@ class TableSort:
         journal.done = work.reliable(journal.done)
         self.scratch.require_kept("run ", self.scratch.folder / "runs", spill)
         runs_file = DirectFile(self.scratch.folder / "runs", write=True)
-        with closing(self.sink()) as sink, runs_file as runs, self.keys.opened() as given:
+        with self.sink() as sink, runs_file as runs, self.keys.opened() as given:
             runs.reserve(spill)
-            ends = Endpoints(given, runs, ColumnOutput(sink, self.keys.table.schema))
-            Passes(work, self.keys.count, plan, ends, journal, self.report).run()
+            made = ColumnOutput(sink, self.keys.table.schema)
+            Passes(work, self.keys.count, plan, given, runs, made, journal, self.report).run()
 
     def sorted(self, batches: Batches, engine: Engine) -> pa.Table:
         """The rows sorted. The batches are used up: of each column there is only one copy at a time."""
@@ -182,7 +182,7 @@ class _Passes:
         self._make_buckets(load)
 
     def _make_buckets(self, load: Callable[[int, int], Batches]) -> None:
-        with closing(self._sort.sink()) as sink:
+        with self._sort.sink() as sink:
             buckets = range(len(self._lengths))
             self._pass("buckets", buckets, load, self._make_bucket, lambda _, table, slot: sink.write(table))
 
@@ -206,7 +206,7 @@ class _Passes:
         return table
 
     def _keep_run(self, held: IO[bytes], piece: int, table: pa.Table, slot: int) -> None:
-        with closing(PyarrowSink.of_arrow(self._file, table.schema, self._batch, "ab")) as sink:
+        with PyarrowSink.of_arrow(self._file, table.schema, self._batch, "ab") as sink:
             sink.write(table.unify_dictionaries())
         self._require_there(held)
         self._ends[piece] = os.fstat(held.fileno()).st_size

@@ -33,11 +33,6 @@ class Memory:
 
     where: ClassVar[Where] = Where.HOST
 
-    @property
-    def is_device(self) -> bool:
-        """Whether work is asynchronous."""
-        return self.where is not Where.HOST
-
     def target(self) -> Target:
         """The target for kernels on this memory."""
         return choose("auto", self.where)

@@ -28,6 +28,7 @@ from ..types.dtypes import key_for
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.params import ScanPolicy
+from ..types.specs import Memory as Where
 from .memory import Memory
 from .shard import Columns, Exchange, Gather, Marks, Shard, Started, Step, Work, in_parts, sort_shard
 
@@ -42,7 +43,7 @@ _MOST_OVER = 1.1  # the most imbalance: elements of a rank after the exchange re
 
 def _suits(work: Work, memory: Memory, lengths: Sequence[int]) -> bool:
     """Whether there are enough elements on each rank, on devices, and they are plain keys with distinct words."""
-    if type(work) is not Work or work.stable or work.key is not None or not memory.is_device:
+    if type(work) is not Work or work.stable or work.key is not None or memory.where is Where.HOST:
         return False
     return 2 <= len(lengths) <= BUCKETS and min(lengths) >= _LEAST
 

@@ -10,18 +10,16 @@ Elements are ordered by (word, rank, position), so sizes are exact whatever the 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
 
-from ..algos.words import Transform
 from ..api.sorting import argsort, merge, merge_by_key, sort, sort_by_key
 from ..external.cuts import Array, Bracket, Indices, counts_of
-from ..external.order import transform_of
-from ..types.dtypes import key_for, native
+from ..external.order import words_of
+from ..types.dtypes import key_for
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from .memory import Mark, Memory
@@ -43,10 +41,9 @@ class Work:
     def descending(self) -> bool:
         return self.order is SortOrder.DESCENDING
 
-    @cached_property
-    def words(self) -> Transform:
-        """From host keys to integers in sort order."""
-        return transform_of(self.dtype, self.order, ranks=self.stable, key=self.key)
+    def words(self, keys: Array) -> Array:
+        """Integers in sort order, of keys on the host."""
+        return words_of(keys, self.order, ranks=self.stable, key=self.key)
 
     @property
     def merged_by(self) -> SortableKey[Any, Any] | None:
@@ -144,8 +141,7 @@ def sort_shard(
         return [held]
 
     def words(positions: Indices) -> Array:
-        sampled = memory.to_host(held[0][memory.from_host(positions)])
-        return work.words(np.ascontiguousarray(sampled, native(work.dtype)))
+        return work.words(memory.to_host(held[0][memory.from_host(positions)]))
 
     cuts, counts = yield from agreed_cuts(words, rank, lengths, sizes)
     counts[rank] = 0  # the rank's own slice is merged in place, not sent

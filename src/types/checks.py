@@ -17,6 +17,9 @@ Validator: TypeAlias = Callable[[object, "attrs.Attribute[Any]", object], None] 
 
 _POWER = "a power of two"
 
+# Of what callers make themselves, as far as it is asked for before it is used.
+KEY_MEMBERS = ("element", "word", "greatest", "to_word", "from_word", "to_rank", "mirrored")
+MONOID_MEMBERS = ("element", "state", "identity", "lift", "combine")
 _DIGITS = frozenset("0123456789")
 LARGEST = (1 << 63) - 1
 _MOST_DIGITS = 18  # fewer than the largest has

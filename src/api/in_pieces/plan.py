@@ -42,7 +42,6 @@ class PiecesPlan(Plan):
         single piece, without packing."""
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
         self._whole, self._at_once = whole, at_once
-        self.run = self._run
         self._last: tuple[int, InPieces] | None = None  # with the most free memory for which it is right
 
     @classmethod
@@ -51,20 +50,21 @@ class PiecesPlan(Plan):
         keeps_scratch: bool = False,
     ) -> Plan:  # fmt: skip
         """This plan, or for small arrays a plain KernelPlan."""
-        try:
-            whole: KernelPlan | CapabilityError = KernelPlan(kind, operation, specs, target, keeps_scratch)
-        except CapabilityError as error:
-            whole = error
         outputs = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
-        better_whole = isinstance(whole, KernelPlan) and _is_better_whole(operation, specs, target)
-        if better_whole or sum(spec.nbytes for spec in (*specs, *outputs)) > ALWAYS_FIT:
-            at_once = whole_at_once(operation, specs[0], target) if better_whole else None
-            return cls(kind, operation, specs, target, whole, at_once)
-        if isinstance(whole, CapabilityError):
-            raise whole
-        return whole
+        always_fits = sum(spec.nbytes for spec in (*specs, *outputs)) <= ALWAYS_FIT
+        try:
+            whole = KernelPlan(kind, operation, specs, target, keeps_scratch)
+        except CapabilityError as error:
+            if always_fits:
+                raise
+            return cls(kind, operation, specs, target, error, None)
+        better_whole = _is_better_whole(operation, specs, target)
+        if always_fits and not better_whole:
+            return whole
+        at_once = whole_at_once(operation, specs[0], target) if better_whole else None
+        return cls(kind, operation, specs, target, whole, at_once)
 
-    def _run(self, *arrays: Any) -> object:
+    def run(self, *arrays: Any) -> object:
         way = self._way(arrays)
         if isinstance(way, KernelPlan):
             return way.run(*arrays)

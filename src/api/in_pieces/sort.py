@@ -16,11 +16,10 @@ import attrs
 import numpy as np
 
 from ...algos.sizes import LARGEST_U32
-from ...algos.words import Transform
 from ...arrays.kinds import places, span
 from ...external.crew import OnFailure
 from ...external.cuts import held_cuts
-from ...external.order import transform_of
+from ...external.order import words_of
 from ...operations.argsort import Argsort, SortIndices, SortPairs, SortPlaced
 from ...operations.base import INDEX, Operation
 from ...operations.merge import Merge, has_ties_in_order
@@ -36,7 +35,7 @@ from .desk import Desk, DType, Flat, InPieces, Piece, Task, fitting, lengths_of,
 class SortedRuns:
     """How a long row is sorted through a device: a column of keys, and columns of values that go with them."""
 
-    words: Callable[[], Transform]  # of keys, to compare runs by
+    words: Callable[[HostArray], HostArray]  # of keys, to compare runs by
     # The dtypes of the runs' columns, which may be more than the row's: of indices, of which a run's task is given the
     # first.
     columns: tuple[DType, ...]
@@ -68,7 +67,7 @@ class SortedRuns:
         def task(count: int) -> Task:
             return Task.of(asked, specs_on_device((count,), dtypes), target)
 
-        words = partial(transform_of, dtypes[0], operation.order, ranks=ranks, key=operation.key)
+        words = partial(words_of, order=operation.order, ranks=ranks, key=operation.key)
         return cls(words, dtypes, task, task)
 
     @classmethod
@@ -86,7 +85,7 @@ class SortedRuns:
         def bucket(count: int) -> Task:
             return Task.of(SortIndices(asked.order, key), specs_on_device((count,), columns), target)
 
-        words = partial(transform_of, dtype, asked.order, ranks=True, key=asked.key)
+        words = partial(words_of, order=asked.order, ranks=True, key=asked.key)
         return cls(words, columns, run, bucket)
 
     def sort(self, desk: Desk, length: int, row: Flat, out: Flat) -> None:
@@ -120,7 +119,7 @@ class SortedRuns:
         once. `out` must not overlap with the runs."""
         stretches = _stretches(sum(run[0].size for run in runs), length)
         sizes = [part.stop - part.start for part in stretches]
-        cuts = held_cuts([run[0] for run in runs], sizes, self.words())
+        cuts = held_cuts([run[0] for run in runs], sizes, self.words)
         pieces = (
             Piece(
                 [
