@@ -22,7 +22,7 @@ from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ...types.libraries import cupy, nvjitlink, nvvm
 from ..package_stamp import stamp_of_package
-from ..render import ascii_name
+from ..render import plain_name
 from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import WARP, KernelText, kernel_text
 
@@ -135,7 +135,7 @@ def text_of(program: ir.Program) -> KernelText:
 
 def entry_name(program: ir.Program) -> str:
     """The kernel's entry point in PTX, prefixed so that it is not the name of an instruction."""
-    return f"gpusort_{ascii_name(program.name)}"
+    return f"gpusort_{plain_name(program.name)}"
 
 
 def compile_uncached(program: ir.Program, capability: ComputeCapability) -> str:
