@@ -15,17 +15,7 @@ from ..types.layout import Type
 from .render import Emit, Lines, Row
 from .statements import StatementWriter
 
-TYPE_NAMES: Mapping[Type, str] = {
-    Type.BOOL: "b1",
-    Type.U8: "u1",
-    Type.U16: "u2",
-    Type.U32: "u4",
-    Type.U64: "u8",
-    Type.I32: "i4",
-    Type.I64: "i8",
-    Type.F32: "f4",
-    Type.F64: "f8",
-}
+TYPE_NAMES: Mapping[Type, str] = {type: f"{type.dtype.kind}{type.size}" for type in Type}  # b1, u1, …, f8
 
 # The signed types, and the unsigned ones in which their arithmetic wraps.
 _WRAPPING: Mapping[Type, str] = {Type.I32: "u4", Type.I64: "u8"}
@@ -146,7 +136,7 @@ OPERATIONS: Mapping[str, Row] = {
     "invert": _logical("~{0}", "(not {0})"),
     "shl": _shift("<<"),
     "shr": _shift(">>"),
-    **{op.name: f"({{0}} {op.sign} {{1}})" for op in (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)},
+    **{op.name: f"({{0}} {op.sign} {{1}})" for op in ops.COMPARISONS},
     "min": _wrapped("min({0}, {1})"),
     "max": _wrapped("max({0}, {1})"),
     "select": "select({0}, {1}, {2})",

@@ -4,6 +4,8 @@ inside these."""
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from .. import ir
 from .walk import assignments_in, blocks_of, expressions_of, variable_set_by, variables_in
 
@@ -27,21 +29,14 @@ class Scopes:
         """The variables that need no declaration at the top of the function."""
         return self.unread | self.settled | self.counters
 
-    def _block(self, block: ir.Block, visible: set[ir.Variable]) -> None:
+    def _block(self, block: ir.Block, visible: Set[ir.Variable | None]) -> None:
         """`visible` are the variables set further up, in this block or around it."""
         for statement in block:
-            match statement:
-                case ir.For():
-                    self._reads(statement, visible)
-                    self._block(statement.body, {*visible, statement.variable})  # set at the top of this block
-                case _:
-                    self._reads(statement, visible)
-                    if (variable := variable_set_by(statement)) is not None:
-                        visible.add(variable)
-                    for inner in blocks_of(statement):
-                        self._block(inner, set(visible))
-
-    def _reads(self, statement: ir.Statement, visible: set[ir.Variable]) -> None:
-        read = {variable for expression in expressions_of(statement) for variable in variables_in(expression)}
-        self._read |= read
-        self._read_outside |= read - visible
+            read = {variable for expression in expressions_of(statement) for variable in variables_in(expression)}
+            self._read |= read
+            self._read_outside |= read - visible
+            inside = visible | {variable_set_by(statement)}
+            for inner in blocks_of(statement):
+                self._block(inner, inside)
+            if not isinstance(statement, ir.For):  # which sets its variable for its body alone
+                visible = inside

@@ -66,7 +66,7 @@ class Checks:
         keys = self._keys if len(lanes) == len(self._keys) else self._keys[lanes]
         elements = elements if len(elements) == len(lanes) else elements.repeat(len(lanes))
         self._sites[site := id(statement)] = statement.span
-        found = region.race(elements, keys, kind, site, self._barriers)
+        found = region.detector.access(elements, keys, kind, site, self._barriers)
         if found is None:
             return
         element = _element(statement.memory, region, elements[found.position])

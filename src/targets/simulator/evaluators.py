@@ -58,9 +58,9 @@ def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Ev
     """`ops.apply` as a closure. The caller has to silence NumPy's floating-point warnings."""
     evaluate = cast("Callable[..., Values]", op.evaluate)
     first, second = operands[0], operands[-1]
-    if op in (ops.CAST, ops.BITCAST):
+    if op in ops.CONVERSIONS:
         return lambda run, lanes: evaluate(first(run, lanes), type)
-    if op in (ops.FLOORDIV, ops.MOD, ops.ADD_NOWRAP):
+    if op in (*ops.DIVISIONS, ops.ADD_NOWRAP):
         divides = op is not ops.ADD_NOWRAP
 
         def checked(run: Lockstep, lanes: Lanes) -> Values:
