@@ -17,9 +17,6 @@ from .statements import StatementWriter
 
 TYPE_NAMES: Mapping[Type, str] = {type: f"{type.dtype.kind}{type.size}" for type in Type}  # b1, u1, …, f8
 
-# The signed types, and the unsigned ones in which their arithmetic wraps.
-_WRAPPING: Mapping[Type, str] = {Type.I32: "u4", Type.I64: "u8"}
-
 # Names defined in the generated module.
 RESERVED_NAMES = frozenset(TYPE_NAMES.values()) | {
     "abs", "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8", "bool", "count_ones", "divide", "float",
@@ -66,8 +63,8 @@ def _arithmetic(operator: str) -> Emit:
     """A sum, difference or product; of signed integers in the unsigned type of their width."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
-        if node.type in _WRAPPING:
-            operands = [f"{_WRAPPING[node.type]}({operand})" for operand in operands]
+        if node.type.sign:
+            operands = [f"u{node.type.size}({operand})" for operand in operands]
         return f"{TYPE_NAMES[node.type]}({f' {operator} '.join(operands)})"
 
     return row
@@ -77,7 +74,7 @@ _difference = _arithmetic("-")
 
 
 def _negative(node: ir.Apply, operands: Sequence[str]) -> str:
-    if node.type in _WRAPPING:
+    if node.type.sign:
         return _difference(node, ["0", *operands])
     return f"{TYPE_NAMES[node.type]}(-{operands[0]})"
 

@@ -121,9 +121,7 @@ LOG = _row("log", _FLOAT, np.log)
 CAST = _row("cast", (lambda types: None, "a scalar that converts"), lambda a, type: a.astype(type.dtype))
 BITCAST = _row("bitcast", (lambda types: None, "a scalar of the same size"), lambda a, type: a.view(type.dtype))
 
-OPS = (ADD, ADD_NOWRAP, SUB, MUL, DIV, FLOORDIV, MOD, NEG, AND, OR, XOR, INVERT, SHL, SHR, EQ, NE, LT, LE, GT, GE,
-       MIN, MAX, SELECT, COUNT_ONES, LEADING_ZEROS, TRAILING_ZEROS, SQRT, EXP, LOG, CAST, BITCAST)  # fmt: skip
-
+OPS = tuple(thing for thing in tuple(globals().values()) if isinstance(thing, Op))
 COMPARISONS = (EQ, NE, LT, LE, GT, GE)
 DIVISIONS = (FLOORDIV, MOD)
 BIT_COUNTS = (COUNT_ONES, LEADING_ZEROS, TRAILING_ZEROS)

@@ -78,9 +78,6 @@ def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Ev
     return lambda run, lanes: evaluate(*[operand(run, lanes) for operand in operands])
 
 
-Numbers: TypeAlias = npt.NDArray[np.uint32]
-
-
 def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
     """The operations of one operand. `present` masks the existing lanes: the last subgroup may be partial."""
     width = values.shape[1]
@@ -90,7 +87,7 @@ def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
     if op is SubgroupOp.MATCH:
         alike = (values[:, :, None] == values[:, None, :]) & present[:, None, :]
         return _mask(alike)
-    counted = np.where(present, cast(Numbers, values), np.uint32(0))
+    counted = np.where(present, cast("npt.NDArray[np.uint32]", values), np.uint32(0))
     sums = np.cumsum(counted, axis=1, dtype=np.uint32)
     if op is SubgroupOp.ADD:
         return np.broadcast_to(sums[:, width - 1 :], values.shape)

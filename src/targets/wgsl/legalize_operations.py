@@ -23,7 +23,6 @@ from .legalize_words import Pair, Value, Word, WordBuilder, compared, selected
 
 Leaf: TypeAlias = ir.Read | ir.Argument | ir.BuiltinValue | ir.Length
 
-MASK_BITS = 64  # bits of a lane mask
 _INTEGERS = frozenset({Type.U64, Type.I64})
 _MOVES = (ops.SELECT, *ops.CONVERSIONS)  # no float arithmetic
 _ON_PAIRS: Mapping[Op, Callable[[Pair, Pair], Pair]] = {
