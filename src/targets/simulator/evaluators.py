@@ -16,7 +16,7 @@ from ...types import ops
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..counts import are_all
-from ..interpreters import Lanes, Values
+from ..interpreters import Lanes, Values, located
 from .races import Mask
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Ev
         def checked(run: Lockstep, lanes: Lanes) -> Values:
             a, b = first(run, lanes), second(run, lanes)
             if divides and not are_all(b):
-                run.checks.fail(ZeroDivisionError, span, f"division by zero in {run.checks.name(lanes, b == 0)}")
+                raise ZeroDivisionError(located(span, f"division by zero in {run.checks.name(lanes, b == 0)}"))
             result = evaluate(a, b)
             if not divides:
                 run.checks.no_overflow(a, result, span, lanes)
