@@ -16,60 +16,15 @@ from typing import TypeAlias
 import attrs
 
 from ...kernel import ir
+from ...kernel.passes.scopes import Assignments
 from ...kernel.passes.uniform import Uniformity
 from ...kernel.passes.walk import (
     blocks_of,
     expressions_of,
     statements_in,
-    variable_set_by,
     variables_in,
     variables_set_in,
 )
-
-
-@attrs.define
-class Assignments:
-    """Which variables a block assigns, and which it reads from outside. A loop may run zero times: what it assigns is
-    not sure afterwards."""
-
-    exposed: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # read where no assignment is sure
-    assigned: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # on some path
-    sure: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # on every path so far
-
-    def block(self, block: ir.Block) -> None:
-        for statement in block:
-            self._statement(statement)
-
-    def _statement(self, statement: ir.Statement) -> None:
-        self._read(statement)
-        match statement:
-            case ir.If():
-                then, otherwise = self._inside(statement.then), self._inside(statement.otherwise)
-                self.sure |= then & otherwise
-            case ir.For():
-                self._inside(statement.body, statement.variable)
-            case ir.Loop():
-                self._inside(statement.body)
-            case _:
-                if (variable := variable_set_by(statement)) is not None:
-                    self._assign(variable)
-
-    def _inside(self, block: ir.Block, *given: ir.Variable) -> set[ir.Variable]:
-        """Walks a block that may be skipped; the result is what is sure at its end."""
-        before, self.sure = self.sure, set(self.sure)
-        for variable in given:
-            self._assign(variable)
-        self.block(block)
-        after, self.sure = self.sure, before
-        return after
-
-    def _read(self, statement: ir.Statement) -> None:
-        for expression in expressions_of(statement):
-            self.exposed.update(v for v in variables_in(expression) if v not in self.sure)
-
-    def _assign(self, variable: ir.Variable) -> None:
-        self.assigned.add(variable)
-        self.sure.add(variable)
 
 
 @attrs.frozen(eq=False)
