@@ -7,7 +7,7 @@ from __future__ import annotations
 import attrs
 
 from .. import ir
-from .walk import assignments_in, blocks_of, expressions_of, variable_set_by, variables_in
+from .walk import assignments_in, blocks_of, variable_set_by, variables_read_by
 
 
 @attrs.define
@@ -22,7 +22,7 @@ class Assignments:
 
     def block(self, block: ir.Block) -> None:
         for statement in block:
-            read = {variable for expression in expressions_of(statement) for variable in variables_in(expression)}
+            read = variables_read_by(statement)
             self.read |= read
             self.exposed |= read - self.sure
             variable = variable_set_by(statement)

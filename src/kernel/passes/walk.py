@@ -109,6 +109,11 @@ def variables_in(expression: ir.Expression) -> Sequence[ir.Variable]:
     return [node.variable for node in nodes_in(expression) if isinstance(node, ir.Read)]
 
 
+def variables_read_by(statement: ir.Statement) -> set[ir.Variable]:
+    """The variables that a statement itself reads."""
+    return {variable for expression in expressions_of(statement) for variable in variables_in(expression)}
+
+
 def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block]) -> ir.Statement:
     return _changed(statement, _BLOCKS, change)
 

@@ -18,13 +18,7 @@ import attrs
 from ...kernel import ir
 from ...kernel.passes.scopes import Assignments
 from ...kernel.passes.uniform import Uniformity
-from ...kernel.passes.walk import (
-    blocks_of,
-    expressions_of,
-    statements_in,
-    variables_in,
-    variables_set_in,
-)
+from ...kernel.passes.walk import blocks_of, statements_in, variables_read_by, variables_set_in
 
 
 @attrs.frozen(eq=False)
@@ -145,11 +139,11 @@ class _Cutter:
                     # It can run before the region being made, unless that reads the variable's old value.
                     if statement.variable in _reads(Region(fetch, tuple(pending), None)):
                         close()
-                    self.steering.update(variables_in(statement.value))
+                    self.steering |= variables_read_by(statement)
                     pieces.append(Group(statement))
                 case ir.Load():
                     close()
-                    self.steering.update((statement.variable, *variables_in(statement.index)))
+                    self.steering |= {statement.variable, *variables_read_by(statement)}
                     pieces.append(Group(statement))
                 case ir.If() | ir.For() | ir.Loop() | ir.Break():
                     close()
@@ -160,8 +154,7 @@ class _Cutter:
         return tuple(pieces)
 
     def _control(self, statement: ir.If | ir.For | ir.Loop | ir.Break, in_group_loop: bool) -> Piece:
-        for expression in expressions_of(statement):
-            self.steering.update(variables_in(expression))
+        self.steering |= variables_read_by(statement)
         if isinstance(statement, ir.For):
             self.steering.add(statement.variable)
         inside = in_group_loop or not isinstance(statement, ir.If)
@@ -188,8 +181,7 @@ class _Cutter:
 
 
 def _reads(region: Region) -> set[ir.Variable]:
-    read = [e for statement in statements_in(_statements_of(region)) for e in expressions_of(statement)]
-    return {variable for expression in read for variable in variables_in(expression)}
+    return assignments_of(region).read
 
 
 def private_registers(split: BarrierSplit) -> frozenset[ir.Memory]:
