@@ -17,13 +17,14 @@ Validator: TypeAlias = Callable[[object, "attrs.Attribute[Any]", object], None] 
 
 _POWER = "a power of two"
 
+_DIGITS = frozenset("0123456789")
 LARGEST = (1 << 63) - 1
 _MOST_DIGITS = 18  # fewer than the largest has
 
 
 def number_in(text: str) -> int | None:
     """The number that a text of ASCII digits, and nothing else, stands for, at most LARGEST; None for another text."""
-    if not (text.isascii() and text.isdigit()):
+    if not text or not _DIGITS.issuperset(text):
         return None
     digits = text.lstrip("0") or "0"
     return int(digits) if len(digits) <= _MOST_DIGITS else LARGEST

@@ -55,8 +55,5 @@ class Scopes:
         self.counters = {v for v, loops in inside.items() if all(loops)}  # loop variables, read in their loops only
         counting = {v for v, loops in by_loops.items() if any(loops)}
         self.unread = frozenset(program.variables) - found.read - counting  # dead: set and never read
-
-    @property
-    def inner(self) -> frozenset[ir.Variable]:
-        """The variables that need no declaration at the top of the function."""
-        return self.unread | self.settled | self.counters
+        inner = self.unread | self.settled | self.counters
+        self.declared = [v for v in program.variables if v not in inner]  # at the top of the function

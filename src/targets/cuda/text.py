@@ -111,11 +111,9 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
             lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
     for binding in writer.bindings:
         lines.add(binding)
-    inner = Scopes(program).inner
-    for variable in program.variables:
+    for variable in Scopes(program).declared:
         # Where only some branches assign a variable, it has a value in the others too.
-        if variable not in inner:
-            lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
+        lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
     return lines.text()
 
 

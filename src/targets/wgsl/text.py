@@ -153,10 +153,8 @@ class _Writer(StatementWriter):
         for memory in self.program.memories:
             if memory.space is ir.Space.REGISTERS:
                 self.lines.add(f"var {self.array(memory)};")
-        inner = self.scopes.inner
-        for variable in self.program.variables:
-            if variable not in inner:
-                self.lines.add(f"var {self.variable(variable)}: {TYPE_NAMES[variable.type]};")
+        for variable in self.scopes.declared:
+            self.lines.add(f"var {self.variable(variable)}: {TYPE_NAMES[variable.type]};")
 
     def variable(self, variable: ir.Variable) -> str:
         return self.names.of(variable, variable.name)
