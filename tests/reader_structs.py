@@ -54,6 +54,40 @@ class Length:
         return self.value * self.unit
 
 
+@attrs.frozen
+class Bits:
+    """Methods and helpers whose names, without underscores, are keywords or none at all."""
+
+    value: U32
+
+    def __or__(self, other: Bits) -> Bits:
+        if self.value == other.value:
+            return self
+        return Bits(self.value | other.value)
+
+    def __and__(self, other: Bits) -> Bits:
+        return Bits(self.value & other.value)
+
+
+def _not(bits: Bits) -> U32:
+    return bits.value ^ 7
+
+
+def _(bits: U32) -> U32:
+    return bits if bits == 0 else bits * 10
+
+
+def _1(bits: U32) -> U32:
+    return bits + 1
+
+
+@gives(61, 61, 41, 41)
+@kernel
+def names_that_are_none(cx: Invocation, data: Words, out: Words) -> None:
+    _x = Bits(data[cx.global_id])
+    out[cx.global_id] = _1(_(_not((_x | Bits(U32(1))) & Bits(U32(3)))))
+
+
 @gives(11, 21, 32, 32)
 @kernel
 def operators_of_a_struct(cx: Invocation, data: Words, out: Words) -> None:

@@ -83,4 +83,4 @@ def test_variables_are_declared_where_they_are_set(name: str) -> None:
     found, variables = of(*body), {variable.name: variable for variable in (X, Y, N)}
     for group, names in ((found.settled, settled), (found.counters, counters), (found.unread, unread)):
         assert {variable.name for variable in group} == {*names}
-    assert found.inner == {variables[name] for name in {*settled, *counters, *unread}}
+    assert found.declared == [variables[name] for name in variables if name not in {*settled, *counters, *unread}]

@@ -6,7 +6,8 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.targets.simulator.races import ONE_BARRIER, Access, Invoker, RaceDetector, keys_of
+from gpusort.targets.simulator.races import ONE_BARRIER, Access, RaceDetector, keys_of
+from gpusort.types.invocation import Invoker
 from tests.covering import few_cases
 
 GROUPS, GROUP_SIZE, ELEMENTS = 3, 4, 5

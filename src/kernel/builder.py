@@ -23,7 +23,6 @@ from .span import KernelError, Span
 _NEUTRAL = {ops.ADD: 0, ops.ADD_NOWRAP: 0, ops.OR: 0, ops.XOR: 0, ops.MUL: 1, ops.AND: -1}
 _NEUTRAL_ON_THE_RIGHT = {ops.SUB: 0, ops.SHL: 0, ops.SHR: 0, ops.FLOORDIV: 1}
 _ABSORBING = {ops.AND: 0, ops.MUL: 0, ops.OR: -1}
-_DIVISIONS = (ops.FLOORDIV, ops.MOD)
 _CONSTANT = (ir.Const, ir.Argument, ir.BuiltinValue, ir.Length)  # these never change while an invocation runs
 
 
@@ -36,7 +35,7 @@ def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Express
         raise KernelError(
             span, f"expected {op.expects} for `{op.sign or op}`, found {found}; convert one, e.g. `{example}`"
         )
-    if op in _DIVISIONS and isinstance(operands[1], ir.Const) and operands[1].value == 0:
+    if op in ops.DIVISIONS and isinstance(operands[1], ir.Const) and operands[1].value == 0:
         raise KernelError(span, "expected a divisor other than zero, e.g. `x // 2`")
     if op is ops.ADD_NOWRAP and sum(one.value for one in operands if isinstance(one, ir.Const)) > Type.U32.high:
         raise KernelError(span, "expected a sum that fits 32 bits, e.g. `a + b`, which wraps")
@@ -67,7 +66,7 @@ def _constant(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Spa
             return None
         values.append(np.asarray(operand.value, operand.type.dtype))
     try:
-        result = ops.apply(op, *values, to=type if op in (ops.CAST, ops.BITCAST) else None)
+        result = ops.apply(op, *values, to=type if op in ops.CONVERSIONS else None)
     except ZeroDivisionError:
         return None
     return ir.Const(result.astype(type.dtype).item(), type, span)
@@ -94,7 +93,7 @@ def _by_constant(op: Op, value: ir.Expression, known: ir.Const, on_the_right: bo
     neutral = _NEUTRAL.get(op, _NEUTRAL_ON_THE_RIGHT.get(op) if on_the_right else None)
     if neutral == bits:
         return value
-    if on_the_right and bits == 0 and op in _DIVISIONS:  # as at run time; WGSL refuses to compile a constant 0 here
+    if on_the_right and bits == 0 and op in ops.DIVISIONS:  # as at run time; WGSL refuses to compile a constant 0 here
         return value if op is ops.FLOORDIV else known
     return known if _ABSORBING.get(op) == bits and not may_fail(value) else None
 
@@ -104,7 +103,7 @@ def may_fail(value: object) -> bool:
     be evaluated speculatively, outside the branch that it is in."""
     return isinstance(value, ir.Apply) and any(
         isinstance(node, ir.Apply)
-        and (node.op is ops.ADD_NOWRAP or (node.op in _DIVISIONS and not isinstance(node.operands[1], ir.Const)))
+        and (node.op is ops.ADD_NOWRAP or (node.op in ops.DIVISIONS and not isinstance(node.operands[1], ir.Const)))
         for node in nodes_in(value)
     )
 

@@ -18,7 +18,7 @@ from ..types.elements import class_of, fields_of, is_struct, shown
 from ..types.layout import Type
 from ..types.memory import Array, Storage, Workgroup
 from ..types.ops import Op
-from ..types.scalars import Bool, Float, Scalar
+from ..types.scalars import UNSIGNED, Bool, Float, Scalar
 from . import ir
 from .launch import Buffer
 from .values import (
@@ -33,8 +33,6 @@ from .values import (
     is_tuple,
 )
 
-_UNSIGNED = {4: Type.U32, 8: Type.U64}  # by size in bytes: what a float is bitcast to
-
 
 def converted(source: Type, target: Type) -> str:
     """Converts `x` from one type to another, in two steps where no single cast or bitcast does."""
@@ -44,7 +42,7 @@ def converted(source: Type, target: Type) -> str:
         return f"{target}(x)"
     if ops.can_bitcast(source, target):
         return f"bitcast({target}, x)"
-    bits = _UNSIGNED[source.size] if source.is_float else Type.U32
+    bits = UNSIGNED[source.size].type if source.is_float else Type.U32
     inner = f"bitcast({bits}, x)" if source.is_float else f"{bits}(x)"
     if ops.can_cast(bits, target):
         return f"{target}({inner})"
@@ -175,7 +173,7 @@ def example_of(annotation: object, value: object) -> str:
     if issubclass(cls, Scalar):
         return f"{cls.__name__}({_literal(cls, value)})"
     if issubclass(cls, Enum):
-        return f"{cls.__name__}.{next(iter(cls.__members__), 'MEMBER')}"
+        return element_of(cls, None)
     if cls in (int, float, bool, str):
         return f"{cls.__name__}(x)" if cls is not bool else "True"
     return shown(annotation) if typing.get_origin(annotation) is tuple or cls is type else f"{cls.__name__}(...)"

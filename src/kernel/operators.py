@@ -54,7 +54,6 @@ _MIRRORED = {
 _SHIFTS = (ops.SHL, ops.SHR)
 # On numbers of enums and non-negative ints these have the same result in 32 bits as in Python, if it fits.
 _AS_PYTHON = (ops.ADD, ops.MUL, ops.FLOORDIV, ops.MOD, ops.AND, ops.OR, ops.XOR)
-_COMPARISONS = (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)
 Inline: TypeAlias = Callable[[FunctionType, Sequence[Value], Span], Value]
 
 
@@ -132,7 +131,7 @@ def _of_numbers(op: ops.Op, left: Value, right: Value, span: Span) -> Value:
     if isinstance(left, MemberNumber) and isinstance(right, ir.Expression) and op not in _SHIFTS:
         return apply(op, (_beside(right, left, span), right), span)
     numbers = [_greatest(side) for side in (left, right)]
-    if op in _COMPARISONS:
+    if op in ops.COMPARISONS:
         return apply(op, _scalars(op, left, right, span), span)
     greatest = {ops.ADD: sum(numbers), ops.MUL: numbers[0] * numbers[1]}.get(op, (1 << max(numbers).bit_length()) - 1)
     if op not in _AS_PYTHON or min(numbers) < 0 or greatest >= 1 << 32:

@@ -169,7 +169,7 @@ class Reader(ControlReader):
     def return_statement(self, node: ast.Return, value: ast.expr | None) -> Flow:
         if any(loop.at_run_time for loop in self.loops):
             self.expected(node, "`return` outside run-time loops, e.g. set a variable and `break`")
-        span, name = self.span(node), self.source.tree.name.strip("_")  # the variable's name in generated source
+        span, name = self.span(node), self.source.tree.name.strip("_") or "result"  # the variable's name
         result = None if value is None else self.read(value)
         if self.builder.depth == self.entry_depth:
             self.result = held(self.builder, name, result, span)

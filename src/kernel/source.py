@@ -96,7 +96,8 @@ def _source_of(function: FunctionType, code: CodeType) -> Source:
             refuse_edited(function, file)
         line = code.co_firstlineno if tree is None else tree.lineno
         raise KernelError(Span(file, line), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
-    require_unedited(function, file)
+    if is_newer(file) and not _is_in(file, code):
+        refuse_edited(function, file)
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     parameters = tuple([one.arg for one in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)])
     stores = Counter([*parameters, *_stored(tree)])
@@ -186,15 +187,9 @@ def stored_in(loop: ast.For | ast.While) -> Mapping[str, bool]:
     return names
 
 
-def require_unedited(function: FunctionType, file: str) -> None:
-    """Raises KernelError if the function's source has changed since it was imported: Python runs the code that was
-    imported, but a kernel is compiled from what the file has now. A file that is newer than the import of this package
-    is compiled to bytecode, and the function at the same line is compared with the one given."""
-    if is_newer(file) and not _is_in(file, function.__code__):
-        refuse_edited(function, file)
-
-
 def refuse_edited(function: FunctionType, file: str) -> NoReturn:
+    """Raises KernelError: Python runs the code that was imported, and a kernel would be compiled from what the file has
+    now."""
     raise KernelError(
         Span(file, function.__code__.co_firstlineno),
         f"expected {function.__name__!r} as it was imported, but its file has been edited since: start the program "

@@ -3,7 +3,7 @@ split into memories, run-time parameters and compile-time values, and the reader
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from weakref import WeakKeyDictionary
 
@@ -60,9 +60,7 @@ def specialise(launch: Launch) -> Step:
                 _programs[key] = (found, *_programs.get(key, ()))[:_MOST_READINGS]
                 if not found.captures.is_empty:
                     _captures[found.program] = found.captures
-    values: list[int | float | bool] = []
-    for argument in launch.arguments:
-        _add_scalars(argument, values)
+    values = [value for argument in launch.arguments for value in _scalars_in(argument)]
     buffers, program = [given[number] for number in dict.fromkeys(firsts)], found.program
     touched = (buffers[number] for number in found.touched)
     bound = dict(zip(program.storage, touched, strict=True))
@@ -82,20 +80,20 @@ def captures_of(steps: Iterable[Step]) -> tuple[Captures, ...]:
     return tuple(_captures[step.program] for step in steps if step.program in _captures)
 
 
-def _add_scalars(argument: object, values: list[int | float | bool]) -> None:
-    """Appends the run-time scalars in an argument, in the order of its fields; for an enum in a struct, its number."""
+def _scalars_in(argument: object) -> Iterator[int | float | bool]:
+    """The run-time scalars in an argument, in the order of its fields; for an enum in a struct, its number."""
     if isinstance(argument, Scalar):
-        values.append(argument.item())
+        yield argument.item()
     elif has_scalars(argument):
         for part in (getattr(argument, name) for name in fields_of(type(argument))):
-            if isinstance(part, Enum):
-                if not has_number(part):
-                    raise InvalidArgumentError(
-                        f"{part} must have a number from 0 to 2**32 - 1 as its value to reach a kernel"
-                    )
-                values.append(part.value)
+            if not isinstance(part, Enum):
+                yield from _scalars_in(part)
+            elif has_number(part):
+                yield part.value
             else:
-                _add_scalars(part, values)
+                raise InvalidArgumentError(
+                    f"{part} must have a number from 0 to 2**32 - 1 as its value to reach a kernel"
+                )
 
 
 class _Binder:

@@ -34,9 +34,6 @@ class StructValue:
     fields: dict[str, Value]
 
 
-GREATEST_NUMBER = (1 << 32) - 1  # of a member of an enum
-
-
 @attrs.frozen
 class MemberNumber:
     """`kind.value` of a run-time enum, or an expression of such numbers and Python ints. Under CPython it is an int,
@@ -50,7 +47,7 @@ class MemberNumber:
     def of(cls, members: type[Enum], number: ir.Expression) -> MemberNumber:
         """That of any member of an enum, or of several of a Flag."""
         greatest = max((member.value for member in members if has_number(member)), default=0)
-        return cls(number, GREATEST_NUMBER if issubclass(members, Flag) else greatest)
+        return cls(number, Type.U32.high if issubclass(members, Flag) else greatest)
 
 
 @attrs.frozen
@@ -123,14 +120,14 @@ def of_object(thing: object, span: Span) -> Value:
 def has_number(member: Enum) -> bool:
     """Whether a member's value is a number that a device can hold: an int that fits U32."""
     value: object = member.value
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= GREATEST_NUMBER
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= Type.U32.high
 
 
 def lift(value: Value, span: Span) -> Value:
     """The run-time form of a compile-time enum member or bool, also inside tuples; other values are unchanged. The
     bound of an enum's number is widened, so that a variable for it can hold any other."""
     if isinstance(value, MemberNumber):
-        return MemberNumber(value.number, GREATEST_NUMBER)
+        return MemberNumber(value.number, Type.U32.high)
     if is_tuple(value):
         return tuple([lift(item, span) for item in value])
     if isinstance(value, Enum) and has_number(value):

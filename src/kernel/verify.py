@@ -83,7 +83,7 @@ class _Verifier:
         for operand in node.operands:
             self.expression(operand)
         types = [operand.type for operand in node.operands]
-        if node.op in (ops.CAST, ops.BITCAST):
+        if node.op in ops.CONVERSIONS:
             allowed = ops.can_cast if node.op is ops.CAST else ops.can_bitcast
             if not allowed(types[0], node.type):
                 self.refuse(node.span, f"{node.op} reaches {node.type}", str(types[0]))

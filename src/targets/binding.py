@@ -53,10 +53,14 @@ def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
         except (TypeError, ValueError, LookupError, AttributeError) as error:  # KernelError, or from a user's object
             if read_all or isinstance(error, GpusortError):
                 raise
-    named = {buffer.name: buffer for buffer in schedule.buffers}
+    named = {buffer.name for buffer in schedule.buffers}
     for step in steps:
         for buffer in step.buffers.values():
-            require_declared(buffer.name, named, step.program.name)
+            if buffer.name not in named:
+                raise InvalidArgumentError(
+                    f"Schedule: kernel {step.program.name!r} is launched with buffer {buffer.name!r}, which is not "
+                    "among the schedule's buffers"
+                )
         _require_inputs_unwritten(step)
     work = Work(schedule.buffers, tuple(steps))
     forget = _known.pop  # bound now: at interpreter shutdown the module's globals are cleared first
@@ -68,14 +72,6 @@ def is_lasting(schedule: Schedule) -> bool:
     """Whether its kernels captured no mutable Python state, so that they need not be checked again."""
     work_of(schedule)
     return not _known[id(schedule), True][2]
-
-
-def require_declared(name: str, named: Mapping[str, object], kernel: str) -> None:
-    """Raises InvalidArgumentError for a launch with a buffer that its schedule does not have."""
-    if name not in named:
-        raise InvalidArgumentError(
-            f"Schedule: kernel {kernel!r} is launched with buffer {name!r}, which is not among the schedule's buffers"
-        )
 
 
 def _require_inputs_unwritten(step: Step) -> None:

@@ -15,20 +15,7 @@ from ..types.layout import Type
 from .render import Emit, Lines, Row
 from .statements import StatementWriter
 
-TYPE_NAMES: Mapping[Type, str] = {
-    Type.BOOL: "b1",
-    Type.U8: "u1",
-    Type.U16: "u2",
-    Type.U32: "u4",
-    Type.U64: "u8",
-    Type.I32: "i4",
-    Type.I64: "i8",
-    Type.F32: "f4",
-    Type.F64: "f8",
-}
-
-# The signed types, and the unsigned ones in which their arithmetic wraps.
-_WRAPPING: Mapping[Type, str] = {Type.I32: "u4", Type.I64: "u8"}
+TYPE_NAMES: Mapping[Type, str] = {type: f"{type.dtype.kind}{type.size}" for type in Type}  # b1, u1, …, f8
 
 # Names defined in the generated module.
 RESERVED_NAMES = frozenset(TYPE_NAMES.values()) | {
@@ -76,8 +63,8 @@ def _arithmetic(operator: str) -> Emit:
     """A sum, difference or product; of signed integers in the unsigned type of their width."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
-        if node.type in _WRAPPING:
-            operands = [f"{_WRAPPING[node.type]}({operand})" for operand in operands]
+        if node.type.sign:
+            operands = [f"u{node.type.size}({operand})" for operand in operands]
         return f"{TYPE_NAMES[node.type]}({f' {operator} '.join(operands)})"
 
     return row
@@ -87,7 +74,7 @@ _difference = _arithmetic("-")
 
 
 def _negative(node: ir.Apply, operands: Sequence[str]) -> str:
-    if node.type in _WRAPPING:
+    if node.type.sign:
         return _difference(node, ["0", *operands])
     return f"{TYPE_NAMES[node.type]}(-{operands[0]})"
 
@@ -146,7 +133,7 @@ OPERATIONS: Mapping[str, Row] = {
     "invert": _logical("~{0}", "(not {0})"),
     "shl": _shift("<<"),
     "shr": _shift(">>"),
-    **{op.name: f"({{0}} {op.sign} {{1}})" for op in (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)},
+    **{op.name: f"({{0}} {op.sign} {{1}})" for op in ops.COMPARISONS},
     "min": _wrapped("min({0}, {1})"),
     "max": _wrapped("max({0}, {1})"),
     "select": "select({0}, {1}, {2})",

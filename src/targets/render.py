@@ -6,6 +6,7 @@ import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..types.errors import CapabilityError
@@ -60,16 +61,19 @@ def kernel({names}):
 '''
 
 
-def ascii_name(name: str) -> str:
-    """A name in letters that LLVM's text, PTX and C all have: Python's own may be any language's."""
-    return name if name.isascii() else re.sub(r"\W", "_", name, flags=re.ASCII)
+@lru_cache(maxsize=4096)
+def plain_name(wanted: str, not_first: str = "") -> str:
+    """A similar name that LLVM's text, PTX, C and WGSL have too, where Python's own may be of any language's letters.
+    It begins with none of those in `not_first`. A keyword may be wanted: what `__or__` gives is called `or`."""
+    plain = re.sub(r"\W", "_", wanted, flags=re.ASCII).lstrip(not_first)
+    return plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"v_{plain}"
 
 
 class Names:
     """Assigns each object, by identity, a unique name: the wanted one, with a number appended if it is taken."""
 
-    def __init__(self, reserved: frozenset[str]) -> None:
-        self._taken = set(reserved)
+    def __init__(self, reserved: frozenset[str], not_first: str = "") -> None:
+        self._taken, self._not_first = set(reserved), not_first
         self._names: dict[int, tuple[str, object]] = {}  # with the object itself, so that its id lasts
         self._numbers: dict[str, int] = {}  # the last ones appended: a kernel may have thousands of one name
 
@@ -77,9 +81,7 @@ class Names:
         known = self._names.get(id(thing))
         if known is not None:
             return known[0]
-        wanted = ascii_name(wanted)
-        if not wanted.isidentifier() or keyword.iskeyword(wanted):
-            raise ValueError(f"{wanted!r} is no name to generate source with")
+        wanted = plain_name(wanted, self._not_first)
         count = self._numbers.get(wanted, 1)
         name = wanted if count == 1 else f"{wanted}_{count}"
         while name in self._taken:

@@ -17,12 +17,13 @@ class StatementWriter(ABC):
     target: ClassVar[str]
     operations: ClassVar[Mapping[str, Row]]
     reserved: ClassVar[frozenset[str]]  # no name of a kernel's may be one of these
+    not_first: ClassVar[str] = ""  # letters that no name begins with
     leave: ClassVar[str] = "break"
     if_, else_, loop_, end = "if {}:", "else:", "while True:", ""  # heads of blocks, and what closes them
     unread: frozenset[ir.Variable] = frozenset()  # statements that only set these are omitted
 
     def __init__(self, program: ir.Program, lines: Lines) -> None:
-        self.program, self.lines, self.names = program, lines, Names(self.reserved)
+        self.program, self.lines, self.names = program, lines, Names(self.reserved, self.not_first)
 
     @abstractmethod
     def constant(self, constant: ir.Const) -> str: ...

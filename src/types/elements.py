@@ -15,7 +15,7 @@ import numpy as np
 from . import scalars
 from .deferred import annotations_of, hints_of
 from .layout import Type
-from .scalars import Bool, Scalar
+from .scalars import UNSIGNED, Bool, Scalar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -116,9 +116,6 @@ def leaves(element: object) -> tuple[Leaf, ...]:
     return tuple(Leaf(leaf.type, layout[name][1] + leaf.offset) for name, field in fields for leaf in leaves(field))
 
 
-_UNSIGNED = {1: Type.U8, 2: Type.U16, 4: Type.U32, 8: Type.U64}
-
-
 @_memoised
 def unit_of(element: object) -> Type:
     """The scalar that a memory of such elements consists of in the IR: that of all fields, or if they differ an
@@ -127,7 +124,7 @@ def unit_of(element: object) -> Type:
     if scalar is not None:
         return scalar
     types = {leaf.type for leaf in leaves(element)}
-    return types.pop() if len(types) == 1 else _UNSIGNED[min(type.size for type in types)]
+    return types.pop() if len(types) == 1 else UNSIGNED[min(type.size for type in types)].type
 
 
 @_memoised

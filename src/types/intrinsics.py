@@ -19,7 +19,6 @@ S = TypeVar("S", bound=Scalar)
 
 OPERATIONS: dict[object, ops.Op] = {}
 OVERRIDABLE: set[object] = set()  # helpers for which a target may emit its own implementation
-_LARGEST = (1 << 32) - 1
 
 
 def operation(op: ops.Op) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -73,7 +72,7 @@ def maximum(a: N | int, b: N | int) -> N:
 def add_nowrap(a: U32, b: U32) -> U32:
     """The sum of two numbers, which must fit 32 bits, so that a compiler may fold it into address arithmetic. Raises
     OverflowError under CPython where it does not fit."""
-    if int(a) + int(b) > _LARGEST:
+    if int(a) + int(b) > U32.type.high:
         raise OverflowError(f"add_nowrap: {a!r} + {b!r} does not fit 32 bits")
     return a + b
 

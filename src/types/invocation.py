@@ -16,17 +16,23 @@ Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
 
 
 @attrs.frozen
-class InvocationIds:
-    """An invocation's ids and sizes."""
+class Invoker:
+    """An invocation, as reports name it."""
 
     group: int
     local: int
-    groups: int
-    group_size: int
-    subgroup_size: int
 
     def __str__(self) -> str:
         return f"(group {self.group}, local {self.local})"
+
+
+@attrs.frozen
+class InvocationIds(Invoker):
+    """An invocation's ids and sizes."""
+
+    groups: int
+    group_size: int
+    subgroup_size: int
 
 
 class Invocation:

@@ -19,6 +19,7 @@ operators: Any = operator  # of which typeshed leaves some unknown
 _where: Callable[..., Operand] = np.where
 TypeRule: TypeAlias = Callable[[Sequence[Type]], Type | None]
 _Takes: TypeAlias = tuple[TypeRule, str]  # with what an error message says is expected
+_Evaluate: TypeAlias = Callable[[Operand], Operand] | Callable[[Operand, Operand], Operand]
 
 
 @attrs.frozen(eq=False)
@@ -67,11 +68,7 @@ def _leading_zeros(value: np.ndarray[Any, Any]) -> Operand:
     return np.bitwise_count(~value).astype(np.uint32)
 
 
-def _unary(name: str, takes: _Takes, evaluate: Callable[[Operand], Operand], sign: str = "") -> Op:
-    return Op(name, takes[0], evaluate, takes[1], sign)
-
-
-def _binary(name: str, takes: _Takes, evaluate: Callable[[Operand, Operand], Operand], sign: str = "") -> Op:
+def _row(name: str, takes: _Takes, evaluate: _Evaluate, sign: str = "") -> Op:
     return Op(name, takes[0], evaluate, takes[1], sign)
 
 
@@ -88,44 +85,47 @@ _EQUATED = _alike(lambda t: t.is_number or t is Type.BOOL, "two scalars of one t
 _COMPARED = _alike(lambda t: t.is_number, "two numbers of one type", Type.BOOL)
 _SHIFTED: _Takes = _shift, "an integer and a U32"
 
-ADD = _binary("add", _NUMBERS, operators.add, "+")
+ADD = _row("add", _NUMBERS, operators.add, "+")
 # For addresses: if the sum of two U32 overflows, the result is unspecified.
-ADD_NOWRAP = _binary("add_nowrap", _alike(lambda t: t is Type.U32, "two U32"), operators.add)
-SUB = _binary("sub", _NUMBERS, operators.sub, "-")
-MUL = _binary("mul", _NUMBERS, operators.mul, "*")
-DIV = _binary("div", _FLOATS, operators.truediv, "/")
-FLOORDIV = _binary("floordiv", _UNSIGNED, operators.floordiv, "//")
-MOD = _binary("mod", _UNSIGNED, operators.mod, "%")
-NEG = _unary("neg", _alike(lambda t: t.is_number and not t.is_unsigned, "a signed number"), operators.neg, "-")
-AND = _binary("and", _BITS, operators.and_, "&")
-OR = _binary("or", _BITS, operators.or_, "|")
-XOR = _binary("xor", _BITS, operators.xor, "^")
-INVERT = _unary("invert", _BIT, operators.invert, "~")
+ADD_NOWRAP = _row("add_nowrap", _alike(lambda t: t is Type.U32, "two U32"), operators.add)
+SUB = _row("sub", _NUMBERS, operators.sub, "-")
+MUL = _row("mul", _NUMBERS, operators.mul, "*")
+DIV = _row("div", _FLOATS, operators.truediv, "/")
+FLOORDIV = _row("floordiv", _UNSIGNED, operators.floordiv, "//")
+MOD = _row("mod", _UNSIGNED, operators.mod, "%")
+NEG = _row("neg", _alike(lambda t: t.is_number and not t.is_unsigned, "a signed number"), operators.neg, "-")
+AND = _row("and", _BITS, operators.and_, "&")
+OR = _row("or", _BITS, operators.or_, "|")
+XOR = _row("xor", _BITS, operators.xor, "^")
+INVERT = _row("invert", _BIT, operators.invert, "~")
 # The amount of a shift is a U32, taken modulo the width, as in WGSL.
-SHL = _binary("shl", _SHIFTED, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "<<")
-SHR = _binary("shr", _SHIFTED, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), ">>")
-EQ = _binary("eq", _EQUATED, operators.eq, "==")
-NE = _binary("ne", _EQUATED, operators.ne, "!=")
-LT = _binary("lt", _COMPARED, operators.lt, "<")
-LE = _binary("le", _COMPARED, operators.le, "<=")
-GT = _binary("gt", _COMPARED, operators.gt, ">")
-GE = _binary("ge", _COMPARED, operators.ge, ">=")
-MIN = _binary("min", _INTEGERS, np.minimum)
-MAX = _binary("max", _INTEGERS, np.maximum)
+SHL = _row("shl", _SHIFTED, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "<<")
+SHR = _row("shr", _SHIFTED, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), ">>")
+EQ = _row("eq", _EQUATED, operators.eq, "==")
+NE = _row("ne", _EQUATED, operators.ne, "!=")
+LT = _row("lt", _COMPARED, operators.lt, "<")
+LE = _row("le", _COMPARED, operators.le, "<=")
+GT = _row("gt", _COMPARED, operators.gt, ">")
+GE = _row("ge", _COMPARED, operators.ge, ">=")
+MIN = _row("min", _INTEGERS, np.minimum)
+MAX = _row("max", _INTEGERS, np.maximum)
 SELECT = Op("select", _select, _where, "a Bool and two scalars of one type")
-COUNT_ONES = _unary("count_ones", _COUNTED, lambda a: np.bitwise_count(a).astype(np.uint32))
-LEADING_ZEROS = _unary("leading_zeros", _COUNTED, _leading_zeros)
-TRAILING_ZEROS = _unary("trailing_zeros", _COUNTED, lambda a: np.bitwise_count(~a & a - 1).astype(np.uint32))
-SQRT = _unary("sqrt", _FLOAT, np.sqrt)
-EXP = _unary("exp", _FLOAT, np.exp)
-LOG = _unary("log", _FLOAT, np.log)
+COUNT_ONES = _row("count_ones", _COUNTED, lambda a: np.bitwise_count(a).astype(np.uint32))
+LEADING_ZEROS = _row("leading_zeros", _COUNTED, _leading_zeros)
+TRAILING_ZEROS = _row("trailing_zeros", _COUNTED, lambda a: np.bitwise_count(~a & a - 1).astype(np.uint32))
+SQRT = _row("sqrt", _FLOAT, np.sqrt)
+EXP = _row("exp", _FLOAT, np.exp)
+LOG = _row("log", _FLOAT, np.log)
 
 # The result type of CAST and BITCAST is given, not derived: their `rule` is never called.
-CAST = _binary("cast", (lambda types: None, "a scalar that converts"), lambda a, type: a.astype(type.dtype))
-BITCAST = _binary("bitcast", (lambda types: None, "a scalar of the same size"), lambda a, type: a.view(type.dtype))
+CAST = _row("cast", (lambda types: None, "a scalar that converts"), lambda a, type: a.astype(type.dtype))
+BITCAST = _row("bitcast", (lambda types: None, "a scalar of the same size"), lambda a, type: a.view(type.dtype))
 
-OPS = (ADD, ADD_NOWRAP, SUB, MUL, DIV, FLOORDIV, MOD, NEG, AND, OR, XOR, INVERT, SHL, SHR, EQ, NE, LT, LE, GT, GE,
-       MIN, MAX, SELECT, COUNT_ONES, LEADING_ZEROS, TRAILING_ZEROS, SQRT, EXP, LOG, CAST, BITCAST)  # fmt: skip
+OPS = tuple(thing for thing in tuple(globals().values()) if isinstance(thing, Op))
+COMPARISONS = (EQ, NE, LT, LE, GT, GE)
+DIVISIONS = (FLOORDIV, MOD)
+BIT_COUNTS = (COUNT_ONES, LEADING_ZEROS, TRAILING_ZEROS)
+CONVERSIONS = (CAST, BITCAST)
 
 
 def can_cast(source: Type, target: Type) -> bool:
@@ -147,7 +147,7 @@ def can_bitcast(source: Type, target: Type) -> bool:
 def apply(op: Op, *operands: np.generic | np.ndarray[Any, Any], to: Type | None = None) -> np.ndarray[Any, Any]:
     """Evaluates an operation on NumPy values; nothing but an integer division by 0 raises, and nothing warns."""
     lifted = [a if a.ndim else a.reshape(1) for a in map(np.asarray, operands)]  # NumPy scalars warn where they wrap
-    if op in (FLOORDIV, MOD) and not np.all(lifted[1]):
+    if op in DIVISIONS and not np.all(lifted[1]):
         raise ZeroDivisionError(f"{op} by zero")
     with np.errstate(all="ignore"):
         result = op.evaluate(*lifted) if to is None else op.evaluate(*lifted, to)

@@ -13,7 +13,6 @@ from .. import ir
 from .facts import UNKNOWN, Condition, Facts, Sum, assume, at_least_zero, both, either, negated, number, zero
 
 Value: TypeAlias = "Sum | Condition"
-_COMPARISONS = frozenset({ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE})
 
 
 class Evaluator:
@@ -100,7 +99,7 @@ class Evaluator:
         if first.type is Type.BOOL and op in (ops.AND, ops.OR):
             join = both if op is ops.AND else either
             return join(self.condition(first), self.condition(node.operands[1]))
-        if not _is_number(first.type) or op not in _COMPARISONS:
+        if not _is_number(first.type) or op not in ops.COMPARISONS:
             return UNKNOWN
         a, b = map(self.exact, node.operands)
         if op in (ops.EQ, ops.NE):
@@ -122,9 +121,9 @@ class Evaluator:
             return number(-1).plus(self.modular(operands[0]), -1)
         if op is ops.SELECT:
             return self._select(node)
-        if op in (ops.CAST, ops.BITCAST):
+        if op in ops.CONVERSIONS:
             return self._converted(operands[0], type)
-        if op in (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS):
+        if op in ops.BIT_COUNTS:
             return self.facts.unknown(0, operands[0].type.bits)
         if op is ops.MUL:
             return self._product(self.modular(operands[0]), self.modular(operands[1]), type)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import attrs
 
 from ...types.ops import AtomicOp
 from .. import ir
 
-# The fields of each statement that hold expressions, those that hold blocks, and whether it sets a variable.
+# The fields of each statement that hold expressions, and those that hold blocks.
 _EXPRESSIONS: Mapping[type[ir.Statement], tuple[str, ...]] = {
     ir.Assign: ("value",), ir.Load: ("index",), ir.Store: ("index", "value"), ir.Atomic: ("index", "value"),
     ir.Subgroup: ("operands",), ir.If: ("condition",), ir.For: ("start", "stop", "step"),
@@ -19,7 +19,6 @@ _EXPRESSIONS: Mapping[type[ir.Statement], tuple[str, ...]] = {
 _BLOCKS: Mapping[type[ir.Statement], tuple[str, ...]] = {
     ir.If: ("then", "otherwise"), ir.For: ("body",), ir.Loop: ("body",),
 }  # fmt: skip
-_SETTING = frozenset({ir.Assign, ir.Load, ir.Atomic, ir.Subgroup, ir.For})
 
 
 def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
@@ -36,7 +35,7 @@ def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
 
 def variable_set_by(statement: ir.Statement) -> ir.Variable | None:
     """The variable that a statement itself sets."""
-    return cast(Any, statement).variable if type(statement) in _SETTING else None
+    return getattr(statement, "variable", None)
 
 
 def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
@@ -108,6 +107,11 @@ def nodes_in(expression: ir.Expression) -> Sequence[ir.Expression]:
 
 def variables_in(expression: ir.Expression) -> Sequence[ir.Variable]:
     return [node.variable for node in nodes_in(expression) if isinstance(node, ir.Read)]
+
+
+def variables_read_by(statement: ir.Statement) -> set[ir.Variable]:
+    """The variables that a statement itself reads."""
+    return {variable for expression in expressions_of(statement) for variable in variables_in(expression)}
 
 
 def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block]) -> ir.Statement:

@@ -3,7 +3,7 @@ ballot for each bit, a digit of eight bits takes eight ballots, not 32."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ...types import ops
 from ...types.layout import Type
@@ -65,12 +65,10 @@ class Widths:
 def _result(node: ir.Apply, widths: Sequence[int]) -> int:
     """The width of an operation's result from the widths of its operands."""
     op, whole = node.op, node.type.bits
-    if op is ops.AND:
+    if op in (ops.AND, ops.MIN):
         return min(widths)
     if op in (ops.OR, ops.XOR, ops.MAX):
         return max(widths)
-    if op is ops.MIN:
-        return min(widths)
     if op is ops.SELECT:
         return max(widths[1:])
     if op is ops.CAST:
@@ -82,9 +80,9 @@ def _result(node: ir.Apply, widths: Sequence[int]) -> int:
         return (int(last.value) - 1).bit_length()
     if op is ops.FLOORDIV:
         return widths[0]
-    return _COUNTS.get(op.name, whole)
+    return _COUNT if op in ops.BIT_COUNTS else whole
 
 
 _MASKS = (ops.SubgroupOp.BALLOT, ops.SubgroupOp.MATCH)
 _IN_A_SUBGROUP = frozenset({ir.Builtin.LANE, ir.Builtin.SUBGROUP_SIZE})
-_COUNTS: Mapping[str, int] = {op.name: 7 for op in (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS)}
+_COUNT = 7  # the width of a number of bits: 64 at most

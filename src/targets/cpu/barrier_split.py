@@ -17,60 +17,9 @@ from typing import TypeAlias
 import attrs
 
 from ...kernel import ir
+from ...kernel.passes.scopes import Assignments
 from ...kernel.passes.uniform import Uniformity
-from ...kernel.passes.walk import (
-    blocks_of,
-    expressions_of,
-    statements_in,
-    variable_set_by,
-    variables_in,
-    variables_set_in,
-)
-
-
-@attrs.define
-class Assignments:
-    """Which variables a block assigns, and which it reads from outside. A loop may run zero times: what it assigns is
-    not sure afterwards."""
-
-    exposed: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # read where no assignment is sure
-    assigned: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # on some path
-    sure: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # on every path so far
-
-    def block(self, block: ir.Block) -> None:
-        for statement in block:
-            self._statement(statement)
-
-    def _statement(self, statement: ir.Statement) -> None:
-        self._read(statement)
-        match statement:
-            case ir.If():
-                then, otherwise = self._inside(statement.then), self._inside(statement.otherwise)
-                self.sure |= then & otherwise
-            case ir.For():
-                self._inside(statement.body, statement.variable)
-            case ir.Loop():
-                self._inside(statement.body)
-            case _:
-                if (variable := variable_set_by(statement)) is not None:
-                    self._assign(variable)
-
-    def _inside(self, block: ir.Block, *given: ir.Variable) -> set[ir.Variable]:
-        """Walks a block that may be skipped; the result is what is sure at its end."""
-        before, self.sure = self.sure, set(self.sure)
-        for variable in given:
-            self._assign(variable)
-        self.block(block)
-        after, self.sure = self.sure, before
-        return after
-
-    def _read(self, statement: ir.Statement) -> None:
-        for expression in expressions_of(statement):
-            self.exposed.update(v for v in variables_in(expression) if v not in self.sure)
-
-    def _assign(self, variable: ir.Variable) -> None:
-        self.assigned.add(variable)
-        self.sure.add(variable)
+from ...kernel.passes.walk import blocks_of, statements_in, variables_read_by, variables_set_in
 
 
 @attrs.frozen(eq=False)
@@ -196,11 +145,11 @@ class _Cutter:
                     # It can run before the region being made, unless that reads the variable's old value.
                     if statement.variable in _reads(Region(fetch, tuple(pending), None)):
                         close()
-                    self.steering.update(variables_in(statement.value))
+                    self.steering |= variables_read_by(statement)
                     pieces.append(Group(statement))
                 case ir.Load():
                     close()
-                    self.steering.update((statement.variable, *variables_in(statement.index)))
+                    self.steering |= {statement.variable, *variables_read_by(statement)}
                     pieces.append(Group(statement))
                 case ir.If() | ir.For() | ir.Loop() | ir.Break():
                     close()
@@ -211,8 +160,7 @@ class _Cutter:
         return tuple(pieces)
 
     def _control(self, statement: ir.If | ir.For | ir.Loop | ir.Break, in_group_loop: bool) -> Piece:
-        for expression in expressions_of(statement):
-            self.steering.update(variables_in(expression))
+        self.steering |= variables_read_by(statement)
         if isinstance(statement, ir.For):
             self.steering.add(statement.variable)
         inside = in_group_loop or not isinstance(statement, ir.If)
@@ -239,8 +187,7 @@ class _Cutter:
 
 
 def _reads(region: Region) -> set[ir.Variable]:
-    read = [e for statement in statements_in(_statements_of(region)) for e in expressions_of(statement)]
-    return {variable for expression in read for variable in variables_in(expression)}
+    return assignments_of(region).read
 
 
 def _registers_in(block: ir.Block) -> set[ir.Memory]:

@@ -87,10 +87,8 @@ class Writer(KernelWriter):
 
     def group(self) -> None:
         """The work of one workgroup: plain serial code, as it stands in the kernel."""
-        inner = Scopes(self.program).inner
-        for variable in self.program.variables:
-            if variable not in inner:
-                self.zero(variable)
+        for variable in Scopes(self.program).declared:
+            self.zero(variable)
         self.block(self.program.body)
 
     def array(self, name: str, type: Type, length: int) -> None:

@@ -5,7 +5,6 @@ PTX and cubin are cached on disk under a digest of their inputs: a later process
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sys
 from collections.abc import Callable
@@ -22,8 +21,8 @@ from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ...types.libraries import cupy, nvjitlink, nvvm
 from ..package_stamp import stamp_of_package
-from ..render import ascii_name
-from .shipped import SHIPPED_FOR, shipped_ptx
+from ..render import plain_name
+from .shipped import SHIPPED_FOR, digest, shipped_ptx
 from .text import WARP, KernelText, kernel_text
 
 ComputeCapability: TypeAlias = tuple[int, int]  # the compute capability of a card, e.g. (9, 0)
@@ -46,7 +45,7 @@ def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None
     shipped = shipped_ptx(program, text) if capability >= SHIPPED_FOR else None
     if shipped is not None:
         return shipped
-    key = _digest(text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), own_stamp())
+    key = digest(text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), own_stamp())
     return cached(f"{key}.ptx", lambda: compile_uncached(program, capability).encode()).decode()
 
 
@@ -56,7 +55,7 @@ def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> 
     if not has_assembler():
         return ptx.encode()
     fitting = program.group_size, text_of(program).workgroup_bytes, repr(capability)
-    key = _digest(ptx, repr(fitting), _stamp(_ASSEMBLERS), own_stamp())
+    key = digest(ptx, repr(fitting), _stamp(_ASSEMBLERS), own_stamp())
     return cached(f"{key}.cubin", lambda: assemble_for_occupancy(ptx, capability, program))
 
 
@@ -135,7 +134,7 @@ def text_of(program: ir.Program) -> KernelText:
 
 def entry_name(program: ir.Program) -> str:
     """The kernel's entry point in PTX, prefixed so that it is not the name of an instruction."""
-    return f"gpusort_{ascii_name(program.name)}"
+    return f"gpusort_{plain_name(program.name)}"
 
 
 def compile_uncached(program: ir.Program, capability: ComputeCapability) -> str:
@@ -160,10 +159,6 @@ def cached(name: str, make: Callable[[], bytes]) -> bytes:
         content = make()
         write_sealed("cuda", name, content)
     return content
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 @cache

@@ -33,7 +33,10 @@ def shipped_ptx(program: ir.Program, text: KernelText) -> str | None:
 
 def entry_of(program: ir.Program, text: KernelText) -> str:
     """The program's entry in the archive: a digest of its source, its group size and this compiler."""
-    parts = (text.source, str(program.group_size), program.name, _compiler())
+    return digest(text.source, str(program.group_size), program.name, _compiler())
+
+
+def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 

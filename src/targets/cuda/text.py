@@ -101,7 +101,8 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
             lines.add(form)
     if writer.lanes_vary:
         whole, rest = program.group_size // WARP * WARP, program.group_size % WARP
-        lines.add(f"lanes = select(local_id < u4({whole}), {lane_mask(WARP)}, {lane_mask(rest)})")
+        every, rest_of_them = (literal((1 << lanes) - 1, Type.U32) for lanes in (WARP, rest))
+        lines.add(f"lanes = select(local_id < u4({whole}), {every}, {rest_of_them})")
     for memory in program.memories:
         if memory.space is not ir.Space.STORAGE:
             place = "local" if memory.space is ir.Space.REGISTERS else "shared"
@@ -110,11 +111,9 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
             lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
     for binding in writer.bindings:
         lines.add(binding)
-    inner = Scopes(program).inner
-    for variable in program.variables:
+    for variable in Scopes(program).declared:
         # Where only some branches assign a variable, it has a value in the others too.
-        if variable not in inner:
-            lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
+        lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
     return lines.text()
 
 
@@ -286,11 +285,6 @@ class BodyWriter(KernelWriter):
                 function = "match_low_bits"
                 operands.append(str(bits))
         self.assign(statement.variable, f"{function}({', '.join(operands)})")
-
-
-def lane_mask(lanes: int) -> str:
-    """A literal mask of the lowest lanes."""
-    return f"u4({(1 << lanes) - 1})"
 
 
 def byte_of(node: ir.Apply) -> tuple[ir.Expression, ir.Expression] | None:

@@ -78,7 +78,7 @@ class PlainPython(Interpreter):
             arguments = [_argument(argument, storage) for argument in launch.arguments]
             if threads:
                 for thread in threads:
-                    thread.begin(self._invocation(launch, group, thread.local, arguments, thread.wait))
+                    thread.body = self._invocation(launch, group, thread.local, arguments, thread.wait)
                 run_group(threads, caller, partial(resolve, group=group, subgroup_size=self._subgroup_size))
             else:
                 for local in range(size):

@@ -51,16 +51,16 @@ class InvocationThread:
     def __init__(self, local: int, caller: SimpleQueue[None]) -> None:
         self.local = local
         self.waits: Wait | None = None
-        self.result: object = None
+        self.result: object = None  # of the operation that it waits for
         self.error: BaseException | None = None
-        self._body: Callable[[], None] | None = None
+        self.body: Callable[[], None] | None = None  # the invocation, until it has ended
         self._cancelled = False
         # These are C code. The primitives of `threading` are Python code, in which an interrupt could
         # leave a lock held for ever.
         self._resumed: SimpleQueue[None] = SimpleQueue()
         self._exited: SimpleQueue[None] = SimpleQueue()
         self._caller = caller
-        self._next: InvocationThread | None = None  # the one that goes on when this waits or ends, if any
+        self.next: InvocationThread | None = None  # the one that goes on when this waits or ends, if any
         self._thread: int | None = None  # its identifier, once it runs
         self._has_exited = False
 
@@ -73,17 +73,6 @@ class InvocationThread:
                 f"here ({error}); use target='simulator'"
             ) from error
 
-    @property
-    def ended(self) -> bool:
-        return self._body is None
-
-    def begin(self, body: Callable[[], None]) -> None:
-        self._body = body
-
-    def prepare(self, result: object, after: InvocationThread | None) -> None:
-        """`result` is that of the operation it waits for, `after` the invocation that goes on after this one."""
-        self.result, self._next = result, after
-
     def resume(self) -> None:
         """Lets the invocation run until it waits or ends."""
         self.waits = None
@@ -91,10 +80,10 @@ class InvocationThread:
 
     def _hand_on(self) -> None:
         """Resumes the next invocation, or the caller where there is none or this one has failed."""
-        if self._next is None or self.error is not None:
+        if self.next is None or self.error is not None:
             self._caller.put(None)
         else:
-            self._next.resume()
+            self.next.resume()
 
     def wait(self, what: str, operands: tuple[object, ...]) -> object:
         """Called in the thread: suspends the invocation until `resume`, and returns its result."""
@@ -109,7 +98,7 @@ class InvocationThread:
         """Makes the thread exit, whether its invocation waits or runs, even in an endless loop."""
         self._cancelled = True
         self._resumed.put(None)
-        is_running = self.waits is None and not self.ended and not self._has_exited
+        is_running = self.waits is None and self.body is not None and not self._has_exited
         if self._thread is not None and is_running:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(_Cancelled))
 
@@ -136,16 +125,16 @@ class InvocationThread:
     def _run_invocations(self) -> None:
         while True:
             self._resumed.get()
-            if self._cancelled or self._body is None:
+            if self._cancelled or self.body is None:
                 return
             try:
-                self._body()
+                self.body()
             except _Cancelled:
                 return
             except BaseException as error:  # raised again by the caller's thread
                 self.error = error
             finally:
-                self._body = None
+                self.body = None
             self._hand_on()
 
 
@@ -170,7 +159,7 @@ def run_group(
     while results:
         resumed = [thread for thread in threads if thread.local in results]
         for thread, after in zip(resumed, [*resumed[1:], None], strict=True):
-            thread.prepare(results[thread.local], after)
+            thread.result, thread.next = results[thread.local], after
         resumed[0].resume()
         while not _has_news(caller):
             pass

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 import attrs
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +9,11 @@ import numpy.typing as npt
 from ...kernel import ir
 from ...kernel.span import Span
 from ...types.errors import BarrierDivergenceError, DataRaceError, OutOfBoundsError, UninitializedReadError, outside
+from ...types.invocation import Invoker
 from ..counts import is_any
 from ..interpreters import Lanes, Values, divergence, located
 from .memory import Region
-from .races import ONE_BARRIER, Access, Indices, Invoker, Mask, keys_of
+from .races import ONE_BARRIER, Access, Indices, Mask, keys_of
 
 
 @attrs.frozen
@@ -51,13 +50,14 @@ class Checks:
             unit -= unit >> 31 << 32  # what a difference below zero is times the words of a struct, is below it too
             where = outside(unit // stride % (1 << 32), _describe(statement.memory))
             whom = self.name(lanes, beyond)
-            self.fail(OutOfBoundsError, statement.span, f"{where} of {region.length // stride} elements, in {whom}")
+            message = f"{where} of {region.length // stride} elements, in {whom}"
+            raise OutOfBoundsError(located(statement.span, message))
 
     def no_overflow(self, a: Values, total: Values, span: Span, lanes: Lanes) -> None:
         """Raises OverflowError if an add_nowrap wrapped: then the sum is less than an operand."""
         beyond = np.less(total, a)
         if is_any(beyond):
-            self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(lanes, beyond)}")
+            raise OverflowError(located(span, f"an add_nowrap does not fit 32 bits in {self.name(lanes, beyond)}"))
 
     def race_free(self, statement: ir.Access, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
         """Records accesses; raises DataRaceError."""
@@ -66,7 +66,7 @@ class Checks:
         keys = self._keys if len(lanes) == len(self._keys) else self._keys[lanes]
         elements = elements if len(elements) == len(lanes) else elements.repeat(len(lanes))
         self._sites[site := id(statement)] = statement.span
-        found = region.race(elements, keys, kind, site, self._barriers)
+        found = region.detector.access(elements, keys, kind, site, self._barriers)
         if found is None:
             return
         element = _element(statement.memory, region, elements[found.position])
@@ -82,12 +82,8 @@ class Checks:
         missing = region.unwritten(elements)
         if missing is not None:
             element = _element(statement.memory, region, elements[np.argmax(missing)])
-            self.fail(
-                UninitializedReadError,
-                statement.span,
-                f"element {element} of {_describe(statement.memory)} is read before anything is written "
-                f"to it, in {self.name(lanes, missing)}",
-            )
+            what = f"element {element} of {_describe(statement.memory)} is read before anything is written to it"
+            raise UninitializedReadError(located(statement.span, f"{what}, in {self.name(lanes, missing)}"))
 
     def barrier(self, span: Span, lanes: Lanes) -> None:
         """Checks for divergence, and advances the invocations' epochs: earlier accesses happen before later ones."""
@@ -120,9 +116,6 @@ class Checks:
     def leave(self) -> None:
         """Pops it, where control flow reconverges."""
         self._branches.pop()
-
-    def fail(self, error: type[Exception], span: Span, message: str) -> NoReturn:
-        raise error(located(span, message))
 
     def name(self, lanes: Lanes, some: Mask | None = None) -> str:
         """The first of (some of) these invocations, and how many more there are."""

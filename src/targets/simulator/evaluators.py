@@ -16,7 +16,7 @@ from ...types import ops
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..counts import are_all
-from ..interpreters import Lanes, Values
+from ..interpreters import Lanes, Values, located
 from .races import Mask
 
 if TYPE_CHECKING:
@@ -58,15 +58,15 @@ def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Ev
     """`ops.apply` as a closure. The caller has to silence NumPy's floating-point warnings."""
     evaluate = cast("Callable[..., Values]", op.evaluate)
     first, second = operands[0], operands[-1]
-    if op in (ops.CAST, ops.BITCAST):
+    if op in ops.CONVERSIONS:
         return lambda run, lanes: evaluate(first(run, lanes), type)
-    if op in (ops.FLOORDIV, ops.MOD, ops.ADD_NOWRAP):
+    if op in (*ops.DIVISIONS, ops.ADD_NOWRAP):
         divides = op is not ops.ADD_NOWRAP
 
         def checked(run: Lockstep, lanes: Lanes) -> Values:
             a, b = first(run, lanes), second(run, lanes)
             if divides and not are_all(b):
-                run.checks.fail(ZeroDivisionError, span, f"division by zero in {run.checks.name(lanes, b == 0)}")
+                raise ZeroDivisionError(located(span, f"division by zero in {run.checks.name(lanes, b == 0)}"))
             result = evaluate(a, b)
             if not divides:
                 run.checks.no_overflow(a, result, span, lanes)
@@ -78,9 +78,6 @@ def _applied(op: ops.Op, operands: list[Evaluate], type: Type, span: Span) -> Ev
     return lambda run, lanes: evaluate(*[operand(run, lanes) for operand in operands])
 
 
-Numbers: TypeAlias = npt.NDArray[np.uint32]
-
-
 def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
     """The operations of one operand. `present` masks the existing lanes: the last subgroup may be partial."""
     width = values.shape[1]
@@ -90,7 +87,7 @@ def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
     if op is SubgroupOp.MATCH:
         alike = (values[:, :, None] == values[:, None, :]) & present[:, None, :]
         return _mask(alike)
-    counted = np.where(present, cast(Numbers, values), np.uint32(0))
+    counted = np.where(present, cast("npt.NDArray[np.uint32]", values), np.uint32(0))
     sums = np.cumsum(counted, axis=1, dtype=np.uint32)
     if op is SubgroupOp.ADD:
         return np.broadcast_to(sums[:, width - 1 :], values.shape)

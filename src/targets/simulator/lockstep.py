@@ -16,7 +16,7 @@ from ...kernel.span import Span
 from ...types import ops
 from ...types.errors import IterationLimitError, OutOfBoundsError
 from ..counts import are_all, count_nonzero, is_any
-from ..interpreters import Lanes, Values, source_lane
+from ..interpreters import Lanes, Values, located, source_lane
 from .checks import Checks, Shape
 from .evaluators import Evaluate, combine, evaluator, evaluators
 from .memory import Region
@@ -108,7 +108,7 @@ class Lockstep:
         if len(counter) + len(stop) + len(step) > 3:
             counter, stop, step = (_broadcast(bound, lanes) for bound in (counter, stop, step))
         if not are_all(step):
-            self.checks.fail(IterationLimitError, statement.span, "a loop with a step of 0 never ends")
+            raise IterationLimitError(located(statement.span, "a loop with a step of 0 never ends"))
         self.checks.enter("loop", statement.span, lanes)
         entered = lanes
         while len(lanes):
@@ -137,13 +137,11 @@ class Lockstep:
             if not len(lanes):
                 self.checks.leave()
                 return entered
-        self.checks.fail(
-            IterationLimitError,
-            statement.span,
-            f"this loop still runs after {MOST_ROUNDS} rounds in {self.checks.name(lanes)}. "
-            "It may wait for a write by another invocation: within a launch "
-            "nothing promises that the other makes progress",
+        message = (
+            f"this loop still runs after {MOST_ROUNDS} rounds in {self.checks.name(lanes)}. It may wait for a write by "
+            "another invocation: within a launch nothing promises that the other makes progress"
         )
+        raise IterationLimitError(located(statement.span, message))
 
     def _load(self, statement: ir.Load, lanes: Lanes) -> Lanes:
         region, elements = self._locate(statement, lanes)
@@ -196,11 +194,9 @@ class Lockstep:
         lacking = source >= count
         if is_any(lacking):
             at = int(np.argmax(lacking))
-            self.checks.fail(
-                OutOfBoundsError,
-                statement.span,
-                f"{what} reads lane {source[at]} of a subgroup of {count[at]}, in {self.checks.name(lanes[lacking])}",
-            )
+            whom = self.checks.name(lanes[lacking])
+            message = f"{what} reads lane {source[at]} of a subgroup of {count[at]}, in {whom}"
+            raise OutOfBoundsError(located(statement.span, message))
         self._assign(statement.variable, lanes, table[row, source])
         return lanes
 

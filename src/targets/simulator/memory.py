@@ -16,7 +16,7 @@ from ...types.layout import Type
 from ...types.ops import AtomicOp
 from ..counts import is_any
 from ..interpreters import Values, poison
-from .races import Access, Indices, Mask, Race, RaceDetector, ends_of_runs
+from .races import Indices, Mask, RaceDetector, ends_of_runs
 
 Flags: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -39,12 +39,6 @@ class Region:
         detector = RaceDetector(rows * length, of_one_group=True) if rows < invocations else None
         firsts = np.arange(invocations, dtype=np.int64) // (invocations // rows) * length
         return cls(items, length, np.zeros(rows * length, np.uint8), detector, firsts=firsts)
-
-    def race(
-        self, elements: Indices, keys: npt.NDArray[np.uint64], kind: Access, site: int, barriers: int
-    ) -> Race | None:
-        """Records accesses, after so many barriers of all workgroups; returns a race with an earlier one, if any."""
-        return None if self.detector is None else self.detector.access(elements, keys, kind, site, barriers)
 
     def unwritten(self, elements: Indices) -> Mask | None:
         """A mask of the elements that are not initialised; None if all are."""

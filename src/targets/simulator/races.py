@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ...types.invocation import Invoker
 from ..counts import are_all, is_any
 from ..interpreters import MOST_INVOCATIONS
 
@@ -31,15 +32,6 @@ _GROUP_SHIFT = np.uint64(LOCAL_BITS + BARRIER_BITS)
 _GROUP_MASK = np.uint64((1 << LOCAL_BITS + BARRIER_BITS) - 1)  # of what one workgroup's keys differ in
 _LOCAL_MASK = np.uint64((1 << LOCAL_BITS) - 1)
 ONE_BARRIER = np.uint64(1 << LOCAL_BITS)
-
-
-@attrs.frozen
-class Invoker:
-    group: int
-    local: int
-
-    def __str__(self) -> str:
-        return f"(group {self.group}, local {self.local})"
 
 
 def keys_of(groups: npt.NDArray[np.uint32], locals_: npt.NDArray[np.uint32]) -> Keys:

@@ -252,7 +252,5 @@ class GPUComputePassEncoder(Owner["js.GPUComputePassEncoder"]):
     def set_bind_group(self, index: int, bind_group: Owner[Any], dynamic_offsets_data: Sequence[int] = ()) -> None:
         self.js.setBindGroup(index, bind_group.js, described(list(dynamic_offsets_data)))
 
-    def dispatch_workgroups(
-        self, workgroup_count_x: int, workgroup_count_y: int = 1, workgroup_count_z: int = 1
-    ) -> None:
-        self.js.dispatchWorkgroups(workgroup_count_x, workgroup_count_y, workgroup_count_z)
+    def dispatch_workgroups(self, workgroup_count_x: int, workgroup_count_y: int = 1) -> None:
+        self.js.dispatchWorkgroups(workgroup_count_x, workgroup_count_y)

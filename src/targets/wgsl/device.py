@@ -13,6 +13,7 @@ from ...forks import OwnLock, mark_opened
 from ...machine import Capability, TargetInfo
 from ...types.environment import word
 from ...types.errors import GpusortError, TargetUnavailableError
+from ...types.params import WIDE_MASK_LANES
 from .c_names import read_types_by_their_own_names
 from .defaults import DEFAULT_LIMITS, NAMES, limits_of
 from .errors import translated_errors
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 ADAPTER_VARIABLE = "GPUSORT_WGSL_ADAPTER"
 LIMITS_VARIABLE = "GPUSORT_WGSL_LIMITS"
 TIMESTAMPS = "timestamp-query"  # the feature that timing kernels needs
-MAX_LANES = 64  # the bits of a lane mask
 
 _NVIDIA, _AMD, _INTEL, _QUALCOMM = 0x10DE, 0x1002, 0x8086, 0x5143
 # The smallest and largest subgroup size, by vendor, where the compiler chooses. (wgpu-py has placeholders for both.)
@@ -69,7 +69,7 @@ class Device:
         vendor = int(told.get("vendor_id", 0))
         smallest = min(measured, int(told.get(_LEAST_LANES, _SMALLEST.get(vendor, measured))))
         largest = max(measured, int(told.get(_MOST_LANES, _LARGEST.get(vendor, measured))))
-        if not 1 <= measured <= largest <= MAX_LANES or vendor == _QUALCOMM:
+        if not 1 <= measured <= largest <= WIDE_MASK_LANES or vendor == _QUALCOMM:
             return self
         limits = attrs.evolve(self.info.limits, subgroup_size=smallest, most_subgroup_size=largest)
         capabilities = self.info.capabilities | {Capability.SUBGROUPS}
@@ -187,7 +187,7 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
         ),
         groups_in_row=handle.limits["max-compute-workgroups-per-dimension"],
         has_subgroups=any(name in handle.features for name in _SUBGROUPS),
-        most_lanes=32 if told.get("vendor_id") == _NVIDIA else MAX_LANES,
+        most_lanes=32 if told.get("vendor_id") == _NVIDIA else WIDE_MASK_LANES,
         cuts_loops=cuts_loops,
         alignment=max(_WORD, handle.limits["min-storage-buffer-offset-alignment"]),
     )

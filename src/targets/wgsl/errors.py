@@ -8,7 +8,7 @@ from functools import cache
 from ...types.errors import CapabilityError, DeviceLostError, DeviceMemoryError, GpusortError, InvalidArgumentError
 from .runtime import IN_BROWSER, wgpu
 
-_COMPUTE = 4  # ShaderStage.COMPUTE
+COMPUTE = 4  # ShaderStage.COMPUTE
 # What wgpu says in validation errors of a buffer.
 _NO_MEMORY, _TOO_LONG = "Not enough memory left", "greater than the maximum buffer size"
 
@@ -90,7 +90,7 @@ def require_whole(name: str, buffer: wgpu.GPUBuffer, device: wgpu.GPUDevice) -> 
     require_unmapped(name, buffer)
     if not IN_BROWSER and buffer.size:
         layout = device.create_bind_group_layout(
-            entries=[{"binding": 0, "visibility": _COMPUTE, "buffer": {"type": "read-only-storage"}}]
+            entries=[{"binding": 0, "visibility": COMPUTE, "buffer": {"type": "read-only-storage"}}]
         )
         device.create_bind_group(
             layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]

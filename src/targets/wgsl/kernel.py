@@ -14,16 +14,16 @@ from ...kernel.passes.overlay import overlaid
 from ...kernel.verify import verify
 from ...machine import Capability
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
+from ...types.params import WIDE_MASK_LANES
 from ..needs import kernel_named, require_limits
-from .device import MAX_LANES, Device
-from .errors import innermost, is_loss
+from .device import Device
+from .errors import COMPUTE, innermost, is_loss
 from .legalize import Legalized, Origin, legalize
 from .loops import has_loops, instrumented, unrolled
 from .runtime import IN_BROWSER, wgpu
 from .text import Shader, wgsl_of
 
 PARAMETER_STEP = 256  # bytes: the alignment of dynamic offsets that every adapter allows
-_COMPUTE = 4  # ShaderStage.COMPUTE
 
 
 _Binding: TypeAlias = Literal["uniform", "storage", "read-only-storage"]
@@ -45,7 +45,7 @@ class Kernel:
 
 
 def lower_to_wgsl(
-    program: ir.Program, *, enable_line: bool = False, in_registers: bool = False, lanes: int = MAX_LANES
+    program: ir.Program, *, enable_line: bool = False, in_registers: bool = False, lanes: int = WIDE_MASK_LANES
 ) -> tuple[Legalized, Shader]:
     """Lowers a program: legalised to 32-bit words, and as WGSL. `in_registers` unrolls loops over register arrays,
     which GPU compilers would else keep in memory."""
@@ -83,7 +83,7 @@ def compile_kernel(program: ir.Program, device: Device) -> Kernel:
         entries=[
             {
                 "binding": binding,
-                "visibility": _COMPUTE,
+                "visibility": COMPUTE,
                 "buffer": {"type": kind, "has_dynamic_offset": kind == "uniform"},
             }
             for binding, kind in enumerate(kinds)

@@ -13,6 +13,7 @@ import numpy as np
 from ...kernel.launch import Buffer, Role, Step
 from ...types.errors import CapabilityError
 from ...types.specs import padded
+from ..base import HostArray
 from ..needs import kernel_named, require_limits, require_needs
 from .commands import Binding, BufferRange, Clock, Commands, Dispatch, Group, Recorded
 from .device import Device
@@ -108,14 +109,14 @@ class PreparedLaunches:
         self.commands: Commands = commands_for(device.handle, launches, self.bindings)
         self.bounds: list[_Bound] = []  # the last ones
 
-    def run(self, arrays: Mapping[str, Bytes], clock: Clock | None = None) -> None:
-        """Runs them on host arrays (bytes by buffer name, all but SCRATCH), and waits for the results."""
-        handle = self.session.device.handle
+    def run(self, arrays: Mapping[str, HostArray], clock: Clock | None = None) -> None:
+        """Runs them on host arrays (by buffer name, all but SCRATCH), and waits for the results."""
+        handle, given = self.session.device.handle, {name: array.view(np.uint8) for name, array in arrays.items()}
         with self.session.pool.lease() as lease:
             memory = self._memory(lease, self._buffers)
             for name, buffer in self._buffers.items():
                 if buffer.role in (Role.INPUT, Role.INOUT) and buffer.nbytes:
-                    upload(handle, memory[name].buffer, arrays[name])
+                    upload(handle, memory[name].buffer, given[name])
             encoder = handle.create_command_encoder()
             if self.steps:
                 memory[_PARAMETERS] = self._uploaded(lease)
@@ -124,7 +125,7 @@ class PreparedLaunches:
                 self._require_no_overrun(encoder, memory)
                 encoder = handle.create_command_encoder()
             back = [
-                (memory[name].buffer, arrays[name])
+                (memory[name].buffer, given[name])
                 for name, buffer in self._buffers.items()
                 if buffer.role in (Role.OUTPUT, Role.INOUT) and buffer.nbytes
             ]

@@ -20,7 +20,8 @@ from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
 from ...types.ops import AtomicOp
-from .legalize_operations import MASK_BITS, Lanes, Leaf, Operations
+from ...types.params import WIDE_MASK_LANES
+from .legalize_operations import Lanes, Leaf, Operations
 from .legalize_words import Pair, Value, Word, WordBuilder
 
 
@@ -52,7 +53,7 @@ class Legalized:
     origins: tuple[Origin, ...]
 
 
-def legalize(program: ir.Program, lanes: int = MASK_BITS) -> Legalized:
+def legalize(program: ir.Program, lanes: int = WIDE_MASK_LANES) -> Legalized:
     """Legalises a program for subgroups of at most `lanes` lanes. Raises CapabilityError for F64 arithmetic."""
     return _Legalizer(program, lanes).run()
 

@@ -23,11 +23,8 @@ from .legalize_words import Pair, Value, Word, WordBuilder, compared, selected
 
 Leaf: TypeAlias = ir.Read | ir.Argument | ir.BuiltinValue | ir.Length
 
-MASK_BITS = 64  # bits of a lane mask
 _INTEGERS = frozenset({Type.U64, Type.I64})
-_MOVES = (ops.SELECT, ops.CAST, ops.BITCAST)  # no float arithmetic
-_COUNTS = (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS)
-_ORDERS = (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)
+_MOVES = (ops.SELECT, *ops.CONVERSIONS)  # no float arithmetic
 _ON_PAIRS: Mapping[Op, Callable[[Pair, Pair], Pair]] = {
     ops.ADD: Pair.__add__, ops.SUB: Pair.__sub__, ops.MUL: Pair.__mul__, ops.FLOORDIV: Pair.__floordiv__,
     ops.MOD: Pair.__mod__,
@@ -78,7 +75,7 @@ class Operations:
         if node.op not in ops.OPS and any(type.bits == 64 for type in (node.type, *types)):
             raise self._lacking(node)
         values = [self.value(operand) for operand in node.operands]
-        if node.op in (ops.CAST, ops.BITCAST):
+        if node.op in ops.CONVERSIONS:
             return self._converted(node, types[0], values[0])
         if any(isinstance(value, Pair) for value in values):
             return self._wide(node, values)
@@ -113,12 +110,12 @@ class Operations:
             return first << word_of(values[1])
         if op is ops.SHR:
             return first.shifted_right(word_of(values[1]), signed)
-        if op in _COUNTS:
+        if op in ops.BIT_COUNTS:
             return first.count(op)
         if op in (ops.INVERT, ops.NEG):
             return ~first if op is ops.INVERT else -first
         second = _pair(values[1])
-        if op in _ORDERS:
+        if op in ops.COMPARISONS:
             return compared(op, first, second, signed)
         if op in (ops.MIN, ops.MAX):
             first, second = first.bound(), second.bound()
@@ -131,9 +128,7 @@ class Operations:
 
     def _of_floats(self, op: Op, *operands: Word) -> Word:
         """Lowers an operation with float operands or result, except selects and conversions."""
-        if all(isinstance(operand.node, ir.Const) for operand in operands):
-            return self.build.apply(op, *operands)
-        if op in _ORDERS:
+        if op in ops.COMPARISONS:
             return self._compared(op, *operands)
         if op is ops.NEG:
             return _combined(ops.XOR, operands[0], self.build.literal(_SIGN) | self._zero())

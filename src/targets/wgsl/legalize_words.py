@@ -10,7 +10,7 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.builder import Builder, folded
-from ...kernel.passes.walk import expressions_of, variables_in
+from ...kernel.passes.walk import variables_read_by
 from ...kernel.span import Span
 from ...types import ops
 from ...types.layout import Type
@@ -124,7 +124,7 @@ class WordBuilder(Builder):
             if value.node.variable is not temporary or statement.variable is not temporary:
                 return False
             made.append(attrs.evolve(statement, variable=variable))
-        read = {v for statement in last[1:] for e in expressions_of(statement) for v in variables_in(e)}
+        read = {variable for statement in last[1:] for variable in variables_read_by(statement)}
         if not read.isdisjoint((*variables, *newest)):
             return False  # a later statement would see what an earlier one had set
         block[-count:] = made

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from keyword import iskeyword
-
 _KEYWORDS = """
 alias break case const const_assert continue continuing default diagnostic discard else enable false fn for if
 let loop override requires return struct switch true var while
@@ -39,10 +35,3 @@ half int uint long short char unsigned signed void main0 input output texture bu
 """
 
 RESERVED_NAMES = frozenset((_KEYWORDS + _RESERVED + _PREDECLARED).split())
-
-
-@lru_cache(maxsize=4096)
-def valid_identifier(wanted: str) -> str:
-    """A similar identifier that is valid in WGSL: ASCII, without a leading underscore."""
-    plain = re.sub(r"\W", "_", wanted, flags=re.ASCII).lstrip("_")
-    return plain if plain.isidentifier() and not iskeyword(plain) else f"v_{plain}"

@@ -16,11 +16,10 @@ from ...forks import never_released_in_children
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...types.errors import InvalidArgumentError
 from ...types.specs import padded
-from ..base import InTurn, OnStream, arrays_by_name
+from ..base import HostArray, InTurn, OnStream, arrays_by_name
 from ..binding import work_of
 from ..recording import current_encoder
 from .launches import PreparedLaunches
-from .memory import Bytes
 
 if TYPE_CHECKING:
     from .session import Session
@@ -45,8 +44,7 @@ class WgslPrepared:
     def run(self, memories: Sequence[object], /) -> None:
         """Host arrays hold the results when this returns; device arrays when the submitted work is done."""
         if all(isinstance(memory, np.ndarray) for memory in memories):
-            named = cast("dict[str, np.ndarray[Any, Any]]", arrays_by_name(self._given, memories))
-            arrays: dict[str, Bytes] = {name: array.view(np.uint8) for name, array in named.items()}
+            arrays = cast("dict[str, HostArray]", arrays_by_name(self._given, memories))
             self.target.in_session(self.what, lambda session: self.prepared_in(session).run(arrays))
         else:
             self.run_at(memories, None, 0)

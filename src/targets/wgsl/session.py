@@ -62,7 +62,7 @@ class Session:
         step = specialise(probe_lanes.launch(Grid(1, _PROBES), buffer))
         try:
             with translated_errors("the probe for subgroups"):
-                PreparedLaunches(self, [step]).run({buffer.name: seen.view(np.uint8)})
+                PreparedLaunches(self, [step]).run({buffer.name: seen})
         except DeviceLostError:
             raise
         except GpusortError:

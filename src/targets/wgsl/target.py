@@ -6,21 +6,18 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
-import numpy as np
-
 from ...forks import require_own_process, require_running
 from ...kernel.launch import Schedule
 from ...machine import TargetInfo
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError, UnsupportedTypeError
 from ..base import given_buffers
-from ..binding import Work, host_arrays, work_of
+from ..binding import host_arrays, work_of
 from ..registry import Reduced, reduce_to_name
 from ..uninterrupted import import_uninterrupted, run_uninterrupted
 from .commands import Clock
 from .device import TIMESTAMPS, device_of_caller, open_device
 from .errors import translated_errors
 from .launches import PreparedLaunches
-from .memory import Bytes
 from .prepared import WgslPrepared, kernels_named
 from .runtime import LIBRARY, exclusive_use, one_opening, wgpu
 from .session import Session
@@ -62,7 +59,7 @@ class WgslTarget:
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         work = work_of(schedule)
-        bound = _memory(work, arrays)
+        bound = host_arrays(work, arrays)
         self.in_session(kernels_named(work.steps), lambda session: PreparedLaunches(session, work.steps).run(bound))
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
@@ -70,7 +67,7 @@ class WgslTarget:
         adapter without timestamp queries."""
         require_own_process(NAME)
         work = work_of(schedule)
-        bound = _memory(work, arrays)
+        bound = host_arrays(work, arrays)
 
         def timed(session: Session) -> float:
             if TIMESTAMPS not in session.device.handle.features:
@@ -129,8 +126,3 @@ class WgslTarget:
 def target_on(handle: wgpu.GPUDevice) -> WgslTarget:
     """The target on a device of the caller's. The last 8 are cached, with their compiled kernels."""
     return WgslTarget(handle)
-
-
-def _memory(work: Work, arrays: Mapping[str, object]) -> dict[str, Bytes]:
-    """The bytes of the given host arrays, by name of their buffer."""
-    return {name: array.view(np.uint8) for name, array in host_arrays(work, arrays).items()}

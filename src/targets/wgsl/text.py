@@ -17,7 +17,7 @@ from ...kernel.passes.walk import statements_in, writers_in
 from ...types.ops import AtomicOp, SubgroupOp
 from ..render import Lines, Names
 from ..statements import StatementWriter
-from .names import RESERVED_NAMES, valid_identifier
+from .names import RESERVED_NAMES
 from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_not_finite, literal
 
 # Before the parameters: the number of workgroups, and of those in a row of the 2D dispatch.
@@ -86,17 +86,17 @@ def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
 class _Writer(StatementWriter):
     target, operations, leave = "wgsl", OPERATIONS, "break;"
     if_, else_, loop_, end = "if ({}) {{", "} else {", "loop {", "}"
-    reserved = RESERVED_NAMES | _OWN_NAMES
+    reserved, not_first = RESERVED_NAMES | _OWN_NAMES, "_"
 
     def __init__(self, program: ir.Program) -> None:
         super().__init__(program, Lines(1))
         self.scopes = Scopes(program)
         self.unread = self.scopes.unread
         self.uses = uses_of(program)
-        fields = Names(self.reserved)
-        self.entry = self.names.of(program, valid_identifier(program.name))
-        self.memories = {m: self.names.of(m, valid_identifier(m.name)) for m in program.memories}
-        self.fields = {p: fields.of(p, valid_identifier(p.name)) for p in program.parameters}
+        fields = Names(self.reserved, self.not_first)
+        self.entry = self.names.of(program, program.name)
+        self.memories = {m: self.names.of(m, m.name) for m in program.memories}
+        self.fields = {p: fields.of(p, p.name) for p in program.parameters}
         self.parameters = (*_HEADER, *((name, TYPE_NAMES[p.type]) for p, name in self.fields.items()))
         self.numbers: dict[int, str] = {}  # variables with the bits of infinities and NaNs: WGSL has no such constant
         self.builtins: set[ir.Builtin] = set()
@@ -153,13 +153,11 @@ class _Writer(StatementWriter):
         for memory in self.program.memories:
             if memory.space is ir.Space.REGISTERS:
                 self.lines.add(f"var {self.array(memory)};")
-        inner = self.scopes.inner
-        for variable in self.program.variables:
-            if variable not in inner:
-                self.lines.add(f"var {self.variable(variable)}: {TYPE_NAMES[variable.type]};")
+        for variable in self.scopes.declared:
+            self.lines.add(f"var {self.variable(variable)}: {TYPE_NAMES[variable.type]};")
 
     def variable(self, variable: ir.Variable) -> str:
-        return self.names.of(variable, valid_identifier(variable.name))
+        return self.names.of(variable, variable.name)
 
     def parameter(self, parameter: ir.Parameter) -> str:
         return f"parameters.{self.fields[parameter]}"
