@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import attrs
 import numpy as np
@@ -110,6 +110,7 @@ class CpuPrepared:
 
 
 _NAME = "target 'cpu'"
+_kernels: WeakKeyDictionary[ir.Program, Kernel] = WeakKeyDictionary()  # what was compiled, of programs that are in use
 _safety = Safety(subgroup_size, polls=True)
 
 
@@ -133,9 +134,12 @@ def ready(work: Work) -> tuple[Ready, ...]:
     return tuple(Ready.of(_kernel(step.program), step) for step in safe)
 
 
-@lru_cache(maxsize=512)
 def _kernel(program: ir.Program) -> Kernel:
-    return load_kernel(program.name, module_text(program), is_serial=program.group_size == 1)
+    kernel = _kernels.get(program)
+    if kernel is None:
+        is_serial = program.group_size == 1
+        kernel = _kernels[program] = load_kernel(program.name, module_text(program), is_serial=is_serial)
+    return kernel
 
 
 def _check_limits(step: Step) -> None:
