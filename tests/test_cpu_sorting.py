@@ -22,7 +22,8 @@ from gpusort.operations.sort import Sort
 from gpusort.targets.base import HostArray
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.machine import Machine, machine
-from gpusort.targets.cpu.host import argsort, at_sight, radix_sort, sort_path
+from gpusort.targets.cpu.host import argsort, at_sight, numpy_sort, radix_sort, sort_path
+from gpusort.targets.cpu.host import sort as host_sort
 from gpusort.targets.cpu.host.argsort import argsort_row, argsort_rows
 from gpusort.targets.cpu.host.at_sight import sorted_at_sight
 from gpusort.targets.cpu.host.fast_paths import fast_path
@@ -303,6 +304,29 @@ def test_rows_that_do_not_lie_side_by_side(dtype: str, order: SortOrder) -> None
             assert (path.into is not None) == matrix.dtype.isnative or matrix.itemsize == 1
             for found in (results, matrix):
                 assert found.T.astype(plain.dtype, order="C").tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(40, 30, 50), (40, 3, 500), (40, 500, 3), (2, 2, 15_000)], ids=str)
+def test_threads_share_rows_that_are_spread_by_the_outermost_axis(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it has as many as there are to be parts: of an inner one each part would read some of each cache line."""
+    chunks: list[tuple[int, ...]] = []
+
+    def watched(source: HostArray, results: HostArray, order: SortOrder) -> None:
+        chunks.append(source.shape)
+        numpy_sort.sort_chunk(source, results, order)
+
+    monkeypatch.setattr(host_sort, "sort_chunk", watched)
+    x = np.random.default_rng(5).permutation(np.prod(shape, dtype=int)).reshape(shape).swapaxes(0, -1)
+    policy = HostSortPolicy(serial_below=1 << 10, chunk=1 << 12)
+    results = np.empty_like(x)
+    host_sort._sort_chunks(x, results, SortOrder.ASCENDING, policy)
+    np.testing.assert_array_equal(results, np.sort(x, -1))
+    assert len(chunks) > 1
+    outer, inner = x.shape[:2]
+    wanted = -(-x.size // policy.chunk)
+    assert {chunk[1] for chunk in chunks} == {inner if outer >= wanted else outer}
 
 
 def patterns(dtype: str, length: int) -> dict[str, Array]:

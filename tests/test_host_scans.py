@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,41 @@ def test_integers_are_added_by_compiled_loops(dtype: str, shape: tuple[int, ...]
         found = scans.LongScan(x.dtype, len(shape) - 1)(x)
     assert found is not None
     np.testing.assert_array_equal(found, np.cumsum(x, axis=-1))
+
+
+@pytest.mark.parametrize("fastest", ["loops", "numpy"])
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i4", "u1"])
+def test_long_sums_of_integers_go_whichever_way_was_faster(
+    dtype: str, fastest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All calls of a class, once each way has been tried."""
+    taken, scan = list[str](), scans.LongScan(np.dtype(dtype), 1)
+    for name, inner in (("loops", "_by_route"), ("numpy", "_accumulate")):
+        usual = getattr(scan if name == "loops" else scans, inner)
+
+        def watched(*given: object, name: str = name, usual: Callable[..., Array] = usual, **named: object) -> Array:
+            taken.append(name)
+            return usual(*given, **named)
+
+        monkeypatch.setattr(scans.LongScan if name == "loops" else scans, inner, staticmethod(watched))
+
+    def assert_same_sums(found: Array | None, x: Array) -> None:
+        assert found is not None
+        np.testing.assert_array_equal(found, np.cumsum(x, axis=1))
+
+    with background.off():
+        for length in (20_000, 20_001, 19_000):
+            x = sample(dtype, (3, length))
+            taken.clear()
+            assert_same_sums(scan(x), x)
+            route = scan._routes.of(x)
+            assert route is not None
+            assert route.ways is not None
+            route.ways.choice.fastest = fastest
+            taken.clear()
+            assert_same_sums(scan(x), x)
+            assert taken[0] == fastest  # loops leave the sums of pieces to NumPy
+            assert fastest == "loops" or taken == ["numpy"]
 
 
 def test_halves_that_overflow_are_infinite() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import TypeAlias, cast
 
 import attrs
@@ -29,6 +29,7 @@ from ...counts import count_nonzero
 from ..background import background
 from ..crew import share_kernel, threads_of_crew
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
+from .autotuned import Choices, Ways
 from .reducers import Summing, rounded, silence, takes
 from .regrouped import LEAST_IN_LINES, accumulated, has_short_lines
 from .strides import LoopNest, Routes, loops_around, loops_beside, padded, zeros_and_ones
@@ -119,6 +120,7 @@ class _Route:
     tasks: int
     rows: int
     pieces: int  # of each row; 0 where neighbours stay
+    ways: Ways | None = None  # to the sums of integers, which are the same in any order
 
 
 class LongScan:
@@ -127,7 +129,7 @@ class LongScan:
     def __init__(self, dtype: np.dtype[np.generic], axis: int) -> None:
         self._dtype, self._axis = dtype, axis
         self._summing = Summing.of(Reducer.SUM, dtype)
-        self._routes = Routes(self._route)
+        self._routes, self._choices = Routes(self._route), Choices()
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The sums; None where NumPy's loop is to add."""
@@ -137,7 +139,7 @@ class LongScan:
         if route is None:
             return None
         if background.has((_loading, self._summing), x.nbytes):
-            return self._by_route(x, route)
+            return self._by_route(x, route) if route.ways is None else route.ways(x)
         if route.pieces < 2 or self._dtype.kind != "f":
             return None
         return silence().run(self._by_numpy, x, int(route.plan[-1]))
@@ -164,7 +166,11 @@ class LongScan:
         plan = np.array([nest.start, *loops, length, x.strides[axis] // x.itemsize, outs[axis], last], np.int64)
         pieces = -(-length // piece) if in_rows else 0
         tasks = -(-rows * pieces // 4) if in_rows else two[0].length * -(-two[1].length // block)
-        return _Route(nest, plan, tasks, rows, pieces)
+        route = _Route(nest, plan, tasks, rows, pieces)
+        if self._dtype.kind in "fb":
+            return route
+        own, numpys = partial(self._by_route, route=route), partial(_accumulate, axis=axis)
+        return attrs.evolve(route, ways=self._choices.among((nest.alike, in_rows), loops=own, numpy=numpys))
 
     def _by_numpy(self, x: HostArray, size: int) -> HostArray:
         """The sums of floats in pieces, added up in the order of the loops, while these are not loaded."""

@@ -112,14 +112,15 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
 
 
 def _sort_chunks(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> None:
-    """By NumPy, some rows at a time: parts of the longest axis but theirs."""
+    """By NumPy, some rows at a time: parts of the outermost axis that has as many, as neighbours are read together."""
     if source.size < policy.serial_below or source.ndim < 2:
         sort_chunk(source, results, order)
         return
-    longest = max(range(source.ndim - 1), key=source.shape.__getitem__)
-    rows = source.swapaxes(0, longest)
-    to = rows if results is source else results.swapaxes(0, longest)
-    pieces = min(len(rows), -(-rows.size // policy.chunk))
+    others, wanted = source.shape[:-1], -(-source.size // policy.chunk)
+    parted = next((axis for axis, size in enumerate(others) if size >= wanted), others.index(max(others)))
+    rows = source.swapaxes(0, parted)
+    to = rows if results is source else results.swapaxes(0, parted)
+    pieces = min(len(rows), wanted)
     if source.shape[-1] >= _LONG and not is_packed(source):
         pieces = len(rows)  # of a single one ties are found sooner
     shared_pool().over(len(rows), lambda own: sort_chunk(*_some(rows, to, own), order), pieces)
