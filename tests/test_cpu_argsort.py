@@ -209,7 +209,7 @@ def test_words_of_small_numbers_are_narrow(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("shape", "axis"), [((256, 8), 1), ((20, 103), -1), ((103, 20), 0), ((8, 26, 10), 1), ((3, 700), 1)]
+    ("shape", "axis"), [((256, 9), 1), ((20, 103), -1), ((103, 20), 0), ((8, 26, 10), 1), ((3, 700), 1)]
 )
 @pytest.mark.parametrize("dtype", ["u4", "f8", "i2"])
 def test_some_short_rows_are_packed_if_they_are_mixed(
@@ -224,12 +224,16 @@ def test_some_short_rows_are_packed_if_they_are_mixed(
         return packed_argsort.places_packed(rows, policy)
 
     monkeypatch.setattr(argsort_path, "places_packed", watched)
+    length = shape[axis]
     mixed = np.random.default_rng(3).integers(0, 30_000, shape).astype(dtype)
     in_order = np.sort(mixed, axis)
     for is_soon in (True, False):
         monkeypatch.setattr(argsort, "numpy_sorts_words_soon", lambda is_soon=is_soon: is_soon)
         others = (in_order, np.flip(in_order, axis), mixed % 3, np.zeros_like(mixed), mixed[..., :7], mixed[:1])
-        for x, packs in ((mixed, is_soon and dtype != "i2"), *((x, False) for x in others)):
+        for x, packs in (
+            (mixed, is_soon and length >= {"u4": 8, "f8": 32, "i2": 1 << 62}[dtype]),
+            *((x, False) for x in others),
+        ):
             taken.clear()
             np.testing.assert_array_equal(gpusort.argsort(x, axis=axis), np.argsort(x, axis, kind="stable"))
             assert bool(taken) is packs
