@@ -42,8 +42,8 @@ _WORD = 8  # bytes
 _DIFFERENT, _FEW_ALIKE = 3, 3 << 6  # of so few that differ among some, in a row of less elements for a byte of one
 LEAST_MIXED, _FEW_RUNS = 1 << 9, 4  # elements of a row that is looked at for runs, and of how many NumPy merges them
 _AT_ONCE = 1 << 9  # elements of a row, for each byte of one: of more, NumPy sorts words sooner than it finds places
-# Elements of some rows: of fewer NumPy finds the places sooner than words are made; and of one of them, at least, by the
-# bytes of an element.
+# Elements of some rows: of fewer NumPy finds the places sooner than words are made; and of one of them, at least, by
+# the bytes of an element.
 _LEAST_PACKED, _FEWEST_PACKED = 1 << 11, {4: 1 << 3, 8: 1 << 5}
 _GLANCE, _FEW_FALLS = 16, 2  # elements of the first row, looked at first; how many may be less than the one before
 _FAR_FIRST, _FAR = 1 << 6, 1 << 10  # how many are looked at that are far apart
