@@ -93,6 +93,36 @@ def test_every_call_that_would_miss_elements_is_refused(
     call(held)
 
 
+@pytest.mark.parametrize(
+    "out",
+    [
+        lambda both: both.reshape(-1)[::2],
+        lambda both: both[0][::-1],
+        lambda both: both[0].view(">f8"),
+        lambda both: both[0][np.newaxis],
+        lambda both: both.reshape(-1)[1 : COUNT + 1],
+        lambda both: np.memmap(both.filename, both.dtype, "r", both.offset, COUNT),
+    ],
+)
+def test_what_begins_where_the_array_does_is_not_the_array(
+    out: Callable[[maps.Mapped], Array], x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So the sort goes by a copy, of what is there now, or is refused anyway."""
+    np.save(tmp_path / "x.npy", np.stack([x, -x]))
+    code = KILLED.replace('mmap_mode="r+")', 'mmap_mode="r+")[0]')
+    assert run_sort(code, "3", cwd=tmp_path).returncode == -signal.SIGKILL
+    left = (tmp_path / "x.npy").read_bytes()
+    held, again = (np.load(tmp_path / "x.npy", mmap_mode="r+") for _ in range(2))
+    for memory in ("64K", "1G", ""):
+        monkeypatch.setenv("GPUSORT_MEMORY", memory)
+        for both in (held, again):
+            with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+                gpusort.sort(held[0], out=out(both), stable=True)
+    assert (tmp_path / "x.npy").read_bytes() == left
+    assert gpusort.sort(held[0], out=again[0], stable=True) is not None
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.stack([np.sort(x), -x]))
+
+
 def test_other_parts_of_the_file_and_other_files_are_sorted(x: Array, tmp_path: Path) -> None:
     """What was killed is one row, so the other is whole; a file of that name that came since is, too."""
     both = np.stack([x, -x])
@@ -130,6 +160,20 @@ def test_the_folder_for_runs_is_found_whatever_this_call_would_choose(
     in_place(held)
     assert_same_bits(np.load(tmp_path / "data" / "x.npy"), np.sort(x))
     assert [names(tmp_path / name) for name in ("a", "b", "data")] == [[], [], ["x.npy"]]
+
+
+def test_a_map_by_way_of_a_link_to_the_file(x: Array, tmp_path: Path) -> None:
+    """What is left lies beside the file, not beside the link."""
+    data, links = folders(tmp_path, "data", "links")
+    half_written(data, x)
+    (links / "y.npy").symlink_to(data / "x.npy")
+    # By a text, which NumPy does not resolve as it does a Path.
+    held = np.load(str(links / "y.npy"), mmap_mode="r+")
+    with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+        gpusort.sort(held)
+    in_place(held)
+    assert_same_bits(np.load(data / "x.npy"), np.sort(x))
+    assert names(links) == ["y.npy"]
 
 
 def test_a_folder_without_a_link_to_it_is_found_by_the_setting(

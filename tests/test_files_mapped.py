@@ -124,12 +124,26 @@ def test_a_file_that_is_mapped_twice(
         gpusort.plan(gpusort.sort, given, out=made)(given)
     with pytest.raises(gpusort.InvalidArgumentError, match="here a file is mapped twice"):
         gpusort.plan(gpusort.sort, given[:2], out=made[1:3])(given[:2])
+    spread = made.reshape(-1)[:8:2]  # which is longer, and begins as far before it as the other is long
+    with pytest.raises(gpusort.InvalidArgumentError, match="here a file is mapped twice"):
+        gpusort.plan(gpusort.sort, given.reshape(-1)[4:8], out=spread)(given.reshape(-1)[4:8])
+    beside = np.sort(np.array(given.reshape(-1)[4:8]))
+    result = gpusort.plan(gpusort.sort, given.reshape(-1)[4:8], out=made.reshape(-1)[:4])(given.reshape(-1)[4:8])
+    assert_same_bits(np.asarray(result), beside)  # which ends where the other begins
     wanted = np.sort(np.array(given[:2]))
     assert_same_bits(np.asarray(gpusort.plan(gpusort.sort, given[:2], out=made[2:4])(given[:2])), wanted)
     x.tofile(tmp_path / "raw")
     if len(shape) == 1:  # a part of it
         gpusort.sort(given[:-5], out=made[5:])
         assert_same_bits(np.asarray(made), np.append(x[:5], np.sort(x[:-5])))
+
+
+def test_a_file_that_is_mapped_twice_and_removed(tmp_path: Path) -> None:
+    np.arange(100, dtype="i4").tofile(tmp_path / "raw")
+    given, made = (np.memmap(tmp_path / "raw", "i4", "r+") for _ in range(2))
+    (tmp_path / "raw").unlink()
+    with pytest.raises(gpusort.InvalidArgumentError, match="here a file is mapped twice"):
+        gpusort.plan(gpusort.sort, given, out=made)(given)
 
 
 def test_rows(tmp_path: Path, taken: list[Path]) -> None:

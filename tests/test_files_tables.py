@@ -9,8 +9,10 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -565,3 +567,22 @@ def test_with_much_memory_a_long_table_is_sorted_in_pieces_that_take_little_of_i
     assert long.run**2 >= 100_000 << 28
     assert plan_within(8 << 30, 1 << 24, 300, 36, 2).run >= (1 << 24) // 12
     assert plan_within(1 << 28, 1 << 22, 40, 36, 2).run == 1 << 19
+
+
+def test_a_table_that_cannot_be_closed_is_told(tmp_path: Path) -> None:
+    """As of a full disk, where the footer is written; after another error, that one is."""
+
+    def fail() -> None:
+        raise OSError("no room for the footer")
+
+    def written(sink: PyarrowSink, inside: Exception | None) -> None:
+        with sink:
+            if inside is not None:
+                raise inside
+
+    for inside, told in ((None, "no room for the footer"), (ValueError("of the block"), "of the block")):
+        sink = PyarrowSink.of_arrow(tmp_path / "x.arrow", pa.table({"a": [1]}).schema, 1000)
+        broken = attrs.evolve(sink, writer=cast(Any, SimpleNamespace(close=fail)))
+        with pytest.raises((OSError, ValueError), match=told):
+            written(broken, inside)
+        assert cast(Any, sink.file).closed

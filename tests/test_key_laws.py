@@ -208,6 +208,24 @@ def test_a_key_that_does_not_reverse_words_is_refused_for_descending_order(targe
         gpusort.top_k(X, 2, key=Plain(way=way), target=target)
 
 
+@attrs.frozen
+class Dividing(Plain):
+    """Takes all numbers but 0, which no array here has."""
+
+    way: str = "same"
+
+    def to_word(self, element: U32) -> U32:
+        return element + U32(0) // element
+
+
+def test_elements_that_a_key_does_not_take_tell_nothing(target: str) -> None:
+    for x in (X, np.append(X, np.uint32(0))):
+        with pytest.raises(InvalidArgumentError, match="keeps their order"):
+            gpusort.sort(x, key=Dividing(), descending=True, target=target)
+    found = gpusort.sort(X, key=Dividing(way="reversed"), descending=True, target=target)
+    assert found.tolist() == sorted(X.tolist(), reverse=True)
+
+
 BIG = 1 << 31
 
 

@@ -432,6 +432,19 @@ def test_keys_that_are_alike_may_be_made_by_each_rank() -> None:
     assert_same_bits(np.concatenate(found), gpusort.sort(np.concatenate(parts), key=rotated(3)))
 
 
+@pytest.mark.parametrize("lengths", [(3, 0, 4), (300, 1, 2000)])
+@pytest.mark.parametrize("descending", [False, True])
+def test_ranks_have_the_order_of_a_key(descending: bool, lengths: tuple[int, ...]) -> None:
+    """In which most numbers lie otherwise than in NumPy's."""
+    parts, key = parts_of("u4", lengths), rotated(13)
+    whole = np.concatenate(parts)
+    for stable in (False, True):
+        found = multi.sort(parts, key=key, descending=descending, stable=stable)
+        assert_same_bits(np.concatenate(found), gpusort.sort(whole, key=key, descending=descending))
+    indices = multi.argsort(parts, key=key, descending=descending)
+    np.testing.assert_array_equal(np.concatenate(indices), gpusort.argsort(whole, key=key, descending=descending))
+
+
 @pytest.mark.parametrize("call", OTHERWISE.values(), ids=OTHERWISE)
 def test_ranks_that_are_called_otherwise_are_told_so(call: Callable[[Array, Threads], Any]) -> None:
     """They exchanged bytes that meant something else to the others."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpusort.kernel import ir
-from gpusort.kernel.passes.scopes import Scopes
+from gpusort.kernel.passes.scopes import Assignments, Scopes
 from gpusort.kernel.span import Span
 from gpusort.types import ops
 from gpusort.types.layout import Type
@@ -84,3 +84,18 @@ def test_variables_are_declared_where_they_are_set(name: str) -> None:
     for group, names in ((found.settled, settled), (found.counters, counters), (found.unread, unread)):
         assert {variable.name for variable in group} == {*names}
     assert found.declared == [variables[name] for name in variables if name not in {*settled, *counters, *unread}]
+
+
+@pytest.mark.parametrize(
+    ("body", "exposed"),
+    [
+        ((branch((put(X),), (put(X),)), read(X)), ""),
+        ((branch((put(X),), (put(Y),)), read(X), read(Y)), "xy"),
+        ((branch((put(X), put(Y)), (put(X),)), read(X), read(Y)), "y"),
+        ((count((put(X),)), read(X), read(N)), "xn"),
+    ],
+)
+def test_what_is_set_on_all_ways_is_sure(body: ir.Block, exposed: str) -> None:
+    found = Assignments()
+    found.block(body)
+    assert {variable.name for variable in found.exposed} == set(exposed)

@@ -66,6 +66,7 @@ def test_a_remainder_is_as_wide_as_the_greatest_there_is(divisor: int) -> None:
         (apply(ops.SHR, of_bits(8), number(35)), 5), (apply(ops.SHR, of_bits(8), WORD), 32),
         (apply(ops.FLOORDIV, of_bits(8), number(3)), 8), (apply(ops.ADD, of_bits(8), of_bits(8)), 32),
         (ir.BuiltinValue(ir.Builtin.LANE, HERE), 6),
+        *((apply(op, apply(ops.CAST, WORD, type=Type.U64)), 7) for op in ops.BIT_COUNTS),  # up to 64 bits
     ],
 )  # fmt: skip
 def test_a_width_is_that_of_the_greatest_number_there_may_be(expression: ir.Expression, bits: int) -> None:

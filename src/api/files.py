@@ -251,9 +251,9 @@ class MappedCall:
             made = self._sort(array, memory).new(array, mapping.path)
             self._into(array, made, memory)
             return made
-        place = _of_one_piece(out, -1)
-        if place is None or place.shape != array.shape or place.dtype != array.dtype or not place.flags.writeable:
-            return None  # and be refused there
+        place = _place_for(array, out)
+        if place is None:
+            return None  # and be refused there, or take a copy of the result
         made_at = Mapping.of(out)
         if mapping is None and made_at is None:
             return None
@@ -270,7 +270,10 @@ class MappedCall:
         if not left:
             return False
         array, mapping = _of_one_piece(x, axis), Mapping.of(x)
-        if array is not None and mapping is not None and shift_between(mapping, Mapping.of(out)) == 0:
+        if (
+            array is not None and mapping is not None and _place_for(array, out) is not None  # else sorted as a copy
+            and shift_between(mapping, Mapping.of(out)) == 0
+        ):  # fmt: skip
             if (step := array.shape[-1] * array.itemsize) > LEAST:  # else rows are never sorted by way of a folder
                 rows = range(mapping.position, mapping.position + mapping.nbytes, step)
         for one in left:
@@ -320,3 +323,11 @@ def _of_one_piece(x: object, axis: int | None) -> HostArray | None:
     if axis is None:
         return array.reshape(-1)
     return array if axis in (-1, array.ndim - 1) else None  # a wrong axis is refused where other arrays are sorted
+
+
+def _place_for(array: HostArray, out: object) -> HostArray | None:
+    """An out as what an array of one piece is sorted into, row by row; None if it is not like that array."""
+    place = _of_one_piece(out, -1)
+    if place is None or place.shape != array.shape or place.dtype != array.dtype or not place.flags.writeable:
+        return None
+    return place

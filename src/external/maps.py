@@ -318,9 +318,8 @@ def _is_same_file(file: str, other: str) -> bool:
 
 
 def shift_between(given: Mapping | None, made: Mapping | None) -> int | None:
-    """How many bytes behind one array another of the same length begins in its file: 0 if it is the same; None if both
-    have no byte in common."""
-    if given is None or made is None or abs(shift := made.position - given.position) >= given.nbytes:
+    """How many bytes behind one array another begins in its file; None if both have no byte in common."""
+    if given is None or made is None or not -made.nbytes < (shift := made.position - given.position) < given.nbytes:
         return None
     return shift if _is_same_file(given.file, made.file) else None
 
