@@ -215,25 +215,29 @@ def test_words_of_small_numbers_are_narrow(monkeypatch: pytest.MonkeyPatch) -> N
 def test_some_short_rows_are_packed_if_they_are_mixed(
     dtype: str, shape: tuple[int, ...], axis: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a NumPy with vector code for short rows. Rows in order, or of hardly any values, are merged by NumPy, and so
-    are rows that are very short, or few elements."""
+    """By a NumPy with vector code for short rows. Rows in order, or nearly, or of hardly any values, are merged by
+    NumPy, and so are rows that are very short, or few elements. A top-k that sorts all goes by the same."""
     taken: list[tuple[int, ...]] = []
 
     def watched(rows: Array, policy: HostSortPolicy) -> Array:
         taken.append(rows.shape)
         return packed_argsort.places_packed(rows, policy)
 
-    monkeypatch.setattr(argsort_path, "places_packed", watched)
-    length = shape[axis]
+    for module in argsort_path, argsort:
+        monkeypatch.setattr(module, "places_packed", watched)
+    are_packed = shape[axis] >= {"u4": 8, "f8": 32, "i2": 1 << 62}[dtype]
     mixed = np.random.default_rng(3).integers(0, 30_000, shape).astype(dtype)
     in_order = np.sort(mixed, axis)
     for is_soon in (True, False):
         monkeypatch.setattr(argsort, "numpy_sorts_words_soon", lambda is_soon=is_soon: is_soon)
-        others = (in_order, np.flip(in_order, axis), mixed % 3, np.zeros_like(mixed), mixed[..., :7], mixed[:1])
-        for x, packs in (
-            (mixed, is_soon and length >= {"u4": 8, "f8": 32, "i2": 1 << 62}[dtype]),
-            *((x, False) for x in others),
-        ):
+        reversed_, with_ties = np.flip(in_order, axis), np.flip(np.sort(mixed // 3000, axis), axis)
+        others = in_order, reversed_, with_ties, np.roll(reversed_, 1, axis), mixed % 3, np.zeros_like(mixed)
+        few = mixed[..., :7], mixed[:1, ..., :200]
+        for x, packs in ((mixed, is_soon and are_packed), *((x, False) for x in (*others, *few))):
+            expected = np.argsort(x, axis, kind="stable")
             taken.clear()
-            np.testing.assert_array_equal(gpusort.argsort(x, axis=axis), np.argsort(x, axis, kind="stable"))
+            np.testing.assert_array_equal(gpusort.argsort(x, axis=axis), expected)
+            assert bool(taken) is packs
+            taken.clear()
+            np.testing.assert_array_equal(gpusort.top_k(x, x.shape[axis], axis=axis, largest=False)[1], expected)
             assert bool(taken) is packs

@@ -314,3 +314,16 @@ def test_how_many_rows_are_each_shared_by_all_threads(threads: int, wide: int, n
         assert [share_each_row(rows, threads, itemsize) for rows in range(1, 40)] == [
             rows < fewer_than for rows in range(1, 40)
         ]
+
+
+def test_rows_whose_elements_lie_at_odd_places() -> None:
+    """Fields of packed records, read and written."""
+    x = np.random.default_rng(8).integers(-99, 99, (20_000, 8)).astype("i4")
+    field = np.zeros(x.shape, [("before", "u1"), ("own", "i4"), ("behind", "u2")])
+    with background.off():
+        gpusort.sort(x, out=field["own"], target="cpu")
+        np.testing.assert_array_equal(field["own"], np.sort(x))
+        assert not field["before"].any()
+        assert not field["behind"].any()
+        field["own"] = x
+        np.testing.assert_array_equal(gpusort.sort(field["own"], target="cpu"), np.sort(x))

@@ -110,6 +110,25 @@ def test_long_sums_of_integers_go_whichever_way_was_faster(
             assert fastest == "loops" or taken == ["numpy"]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "axis"), [((9000, 2), (18, 1000), 0), ((20, 30, 300), (300, 30, 20), 1), ((30, 300), (3000, 3), 1)]
+)
+def test_as_many_integers_in_other_lines_are_timed_for_themselves(
+    one: tuple[int, ...], other: tuple[int, ...], axis: int
+) -> None:
+    """Which way is faster for a few long columns says nothing of many short ones, though both lie packed."""
+    scan = scans.LongScan(np.dtype(np.uint32), axis)
+
+    def choice_for(shape: tuple[int, ...]) -> object:
+        route = scan._routes.of(np.ones(shape, np.uint32))
+        assert route is not None
+        assert route.ways is not None
+        return route.ways.choice
+
+    assert choice_for(one) is not choice_for(other)
+    assert choice_for(one) is choice_for((one[0] + 1, *one[1:])), "what hardly differs is timed once"
+
+
 def test_halves_that_overflow_are_infinite() -> None:
     """Up, down, and with NaN beside; the greatest half, and what is rounded to it, are not. The conversion is handed
     nothing to tell of."""

@@ -167,10 +167,12 @@ class LongScan:
         pieces = -(-length // piece) if in_rows else 0
         tasks = -(-rows * pieces // 4) if in_rows else two[0].length * -(-two[1].length // block)
         route = _Route(nest, plan, tasks, rows, pieces)
-        if self._dtype.kind in "fb":
+        if self._dtype.kind in "fb" or 0 in x.strides:  # of which NumPy's results lie in another way
             return route
         own, numpys = partial(self._by_route, route=route), partial(_accumulate, axis=axis)
-        return attrs.evolve(route, ways=self._choices.among((nest.alike, in_rows), loops=own, numpy=numpys))
+        # Which elements are neighbours, as a packed array's nest does not tell along which axis it is added up.
+        alike = nest.alike, in_rows, length.bit_length(), two[1].length.bit_length()
+        return attrs.evolve(route, ways=self._choices.among(alike, loops=own, numpy=numpys))
 
     def _by_numpy(self, x: HostArray, size: int) -> HostArray:
         """The sums of floats in pieces, added up in the order of the loops, while these are not loaded."""
