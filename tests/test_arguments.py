@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.kernel.arguments import members_of
 from gpusort.targets.base import Target
+from gpusort.types.checks import KEY_MEMBERS, MONOID_MEMBERS
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
-from gpusort.types.keys import UnsignedKey
-from gpusort.types.monoids import Sum
+from gpusort.types.keys import SortableKey, UnsignedKey
+from gpusort.types.monoids import Monoid, Sum
 from gpusort.types.numbers import FloatNumber
 from gpusort.types.scalars import F64, U32
 
@@ -369,3 +371,9 @@ def test_what_is_no_array_may_be_named() -> None:
     monoid = Sum(FloatNumber(F64))
     assert gpusort.reduce(x, monoid=monoid) == 6.0
     assert gpusort.scan(x, monoid=monoid).tolist() == [3.0, 4.0, 6.0]
+
+
+def test_what_is_asked_of_keys_and_monoids_is_what_their_protocols_have() -> None:
+    """The lists spare a call that has neither the import of both."""
+    assert members_of(SortableKey) == KEY_MEMBERS
+    assert members_of(Monoid) == MONOID_MEMBERS

@@ -269,12 +269,9 @@ class MappedCall:
         left, rows = _left_in(x), range(0)
         if not left:
             return False
-        array, mapping = _of_one_piece(x, axis), Mapping.of(x)
-        if (
-            array is not None and mapping is not None and _place_for(array, out) is not None  # else sorted as a copy
-            and shift_between(mapping, Mapping.of(out)) == 0
-        ):  # fmt: skip
-            if (step := array.shape[-1] * array.itemsize) > LEAST:  # else rows are never sorted by way of a folder
+        place, mapping = _place_for(_of_one_piece(x, axis), out), Mapping.of(x)
+        if place is not None and mapping is not None and shift_between(mapping, Mapping.of(out)) == 0:  # else a copy
+            if (step := place.shape[-1] * place.itemsize) > LEAST:  # else rows are never sorted by way of a folder
                 rows = range(mapping.position, mapping.position + mapping.nbytes, step)
         for one in left:
             if one.may_lack and not (one.start in rows and one.is_there):
@@ -325,9 +322,9 @@ def _of_one_piece(x: object, axis: int | None) -> HostArray | None:
     return array if axis in (-1, array.ndim - 1) else None  # a wrong axis is refused where other arrays are sorted
 
 
-def _place_for(array: HostArray, out: object) -> HostArray | None:
+def _place_for(array: HostArray | None, out: object) -> HostArray | None:
     """An out as what an array of one piece is sorted into, row by row; None if it is not like that array."""
     place = _of_one_piece(out, -1)
-    if place is None or place.shape != array.shape or place.dtype != array.dtype or not place.flags.writeable:
+    if array is None or place is None or (place.shape, place.dtype) != (array.shape, array.dtype):
         return None
-    return place
+    return place if place.flags.writeable else None
