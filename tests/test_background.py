@@ -368,7 +368,7 @@ def test_a_long_compilation_is_a_line_in_the_log(
 # -- NumPy's way ---------------------------------------------------------------------------------------------
 
 
-def _never(*_: object) -> bool:
+def _never(*_: object, **named: object) -> bool:
     return False
 
 

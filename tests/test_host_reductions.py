@@ -280,6 +280,32 @@ def test_each_way_gives_the_same_bits(name: str, dtype: str, monkeypatch: pytest
     assert len(taken) > 1
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_fewer_floats_are_added_in_numpys_order_by_loops_too(
+    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where neighbours stay. Else, and where they lie backwards, NumPy adds them: whatever is loaded, the same bits."""
+    taken: set[str] = set()
+    monkeypatch.setattr(regrouped.Regrouped, "__call__", _nothing)
+    for shape, axis in (
+        ((2500, 3, 4), 1), ((300, 8, 16), 1), ((40, 500), 0), ((5000, 3), 0), ((5000, 3), 1), ((9, 30, 31), (0, 1)),
+        ((20, 30, 5, 7), 1), ((16, 9, 40), (0, 2)), ((2, 2500), 0), ((100, 41, 33), 1),
+        ((100, 40, 33), 1),
+    ):  # fmt: skip
+        x = (1 + np.random.default_rng(1).standard_normal(shape) / 8).astype(dtype)
+        x.reshape(len(x), -1)[:, 1] = -0.0
+        for layout in (*LAYOUTS, "backwards"):
+            y = laid_out(x, layout)
+            for way in ("loops", "numpy"):
+                with monkeypatch.context() as patch, background.off():
+                    names = _have_way(patch, way)
+                    found = np.asarray(reduced(name, y, axis))
+                assert found.tobytes() == np.asarray(by_numpy(name, y, axis)).tobytes(), (shape, axis, layout, way)
+                taken.update(names)
+    assert taken == {"loops", "numpy"}
+
+
 def _leaves_lines(call: fold_routes.LoopCall) -> bool:
     """Whether neighbours among its results are wanted, in lines with gaps between them."""
     return call.seen_as is not None and call.seen_as[1][-1] == 1

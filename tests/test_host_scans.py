@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ import pytest
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import cumsum as scans
 from gpusort.targets.cpu.host import reducers
-from gpusort.targets.cpu.host.cumsum import columns, host_cumsum, pieces
+from gpusort.targets.cpu.host.cumsum import host_cumsum
+from gpusort.targets.cpu.host.cumsum_loops import columns, one_by_one, pieces
 from gpusort.targets.cpu.host.reducers import rounded
 from tests.reference import laid_out, sample, whole_numbers
 from tests.test_host_reductions import LAYOUTS
@@ -75,58 +75,38 @@ def test_integers_are_added_by_compiled_loops(dtype: str, shape: tuple[int, ...]
     np.testing.assert_array_equal(found, np.cumsum(x, axis=-1))
 
 
-@pytest.mark.parametrize("fastest", ["loops", "numpy"])
-@pytest.mark.parametrize("dtype", ["i8", "u8", "i4", "u1"])
-def test_long_sums_of_integers_go_whichever_way_was_faster(
-    dtype: str, fastest: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i4", "u1", "?"])
+@pytest.mark.parametrize("shape", [(40_001,), (3, 20_000), (2, 16_385)])
+def test_rows_of_integers_are_added_up_whole_and_in_pieces(
+    dtype: str, shape: tuple[int, ...], threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All calls of a class, once each way has been tried."""
-    taken, scan = list[str](), scans.LongScan(np.dtype(dtype), 1)
-    for name, inner in (("loops", "_by_route"), ("numpy", "_accumulate")):
-        usual = getattr(scan if name == "loops" else scans, inner)
-
-        def watched(*given: object, name: str = name, usual: Callable[..., Array] = usual, **named: object) -> Array:
-            taken.append(name)
-            return usual(*given, **named)
-
-        monkeypatch.setattr(scans.LongScan if name == "loops" else scans, inner, staticmethod(watched))
-
-    def assert_same_sums(found: Array | None, x: Array) -> None:
+    """In pieces where there are threads for them; those of the other rows, and of arrays with gaps, are told apart."""
+    monkeypatch.setattr(scans, "_SHARED", 1 << 14)
+    monkeypatch.setenv("GPUSORT_THREADS", str(threads))
+    x = sample(dtype, shape)
+    for y in (x, *(laid_out(x, layout) for layout in LAYOUTS)):
+        with background.off():
+            found = scans.LongScan(y.dtype, y.ndim - 1)(y)
         assert found is not None
-        np.testing.assert_array_equal(found, np.cumsum(x, axis=1))
-
-    with background.off():
-        for length in (20_000, 20_001, 19_000):
-            x = sample(dtype, (3, length))
-            taken.clear()
-            assert_same_sums(scan(x), x)
-            route = scan._routes.of(x)
-            assert route is not None
-            assert route.ways is not None
-            route.ways.choice.fastest = fastest
-            taken.clear()
-            assert_same_sums(scan(x), x)
-            assert taken[0] == fastest  # loops leave the sums of pieces to NumPy
-            assert fastest == "loops" or taken == ["numpy"]
+        np.testing.assert_array_equal(found, np.cumsum(y, axis=-1))
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "axis"), [((9000, 2), (18, 1000), 0), ((20, 30, 300), (300, 30, 20), 1), ((30, 300), (3000, 3), 1)]
-)
-def test_as_many_integers_in_other_lines_are_timed_for_themselves(
-    one: tuple[int, ...], other: tuple[int, ...], axis: int
-) -> None:
-    """Which way is faster for a few long columns says nothing of many short ones, though both lie packed."""
-    scan = scans.LongScan(np.dtype(np.uint32), axis)
-
-    def choice_for(shape: tuple[int, ...]) -> object:
-        route = scan._routes.of(np.ones(shape, np.uint32))
-        assert route is not None
-        assert route.ways is not None
-        return route.ways.choice
-
-    assert choice_for(one) is not choice_for(other)
-    assert choice_for(one) is choice_for((one[0] + 1, *one[1:])), "what hardly differs is timed once"
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "i8", "u1"])
+@pytest.mark.parametrize("length", [2, 3, 4, 5, 8, 9, 16, 47, 48, 49, 64, 100])
+def test_short_rows_and_columns_keep_the_order_of_numpys_additions(dtype: str, length: int) -> None:
+    """Around the lengths and sizes at which another loop adds them up; with fractions, so that the order tells."""
+    generator = np.random.default_rng(length)
+    for rows in (1, 2, 7, 8, 2048 // length, 2049 // length + 1, 4096 // length + 1, 30_000 // length):
+        x = (generator.standard_normal((rows, length)) * 10).astype(dtype)
+        for y in (x, generator.permutation(np.pad(x, ((0, 1), (2, 1))))[1:, 2:-1], np.asfortranarray(x), x.T.copy().T):
+            for axis in (0, 1, -1):
+                wide = np.float32 if dtype == "f2" else None
+                expected = np.cumsum(y, axis=axis, dtype=wide)
+                with background.off():
+                    found = added(y, axis)
+                assert found.dtype == (y.dtype if dtype == "f2" else expected.dtype)
+                np.testing.assert_array_equal(found, expected.astype(found.dtype), err_msg=f"{rows}, {axis}")
 
 
 def test_halves_that_overflow_are_infinite() -> None:
@@ -149,7 +129,7 @@ def test_all_halves_become_numbers_and_halves_again(has_halves: bool, monkeypatc
     """By the processor's instructions, where it has them, and without."""
     if not has_halves:
         monkeypatch.setattr(reducers, "_has_halves", never)
-        for loop in (columns, pieces):
+        for loop in (columns, one_by_one, pieces):
             loop.cache_clear()
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     singles = np.random.default_rng(1).integers(0, 1 << 32, 1 << 18, np.uint32).view(np.float32)
@@ -166,7 +146,7 @@ def test_all_halves_become_numbers_and_halves_again(has_halves: bool, monkeypatc
             numbers_only = ~np.isnan(expected)
             assert np.array_equal(np.isnan(found), ~numbers_only)
             assert found[numbers_only].tobytes() == expected[numbers_only].tobytes()
-    for loop in (columns, pieces):
+    for loop in (columns, one_by_one, pieces):
         loop.cache_clear()
 
 

@@ -20,7 +20,6 @@ from ....operations.reduce import Reducer
 from ....types.errors import InvalidArgumentError
 from ...base import HostArray
 from ...counts import count_nonzero
-from ..crew import threads_of_crew
 from .arg_reduce import PlaceFolding, places_of_bools, places_of_times
 from .autotuned import Choices, Way, Ways
 from .key_words import HALF, numbers_as
@@ -32,10 +31,8 @@ from .strides import LoopNest, Routes, zeros_and_ones
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
-# Floats whose extremes NumPy's loops find as soon as any: in a row, lying apart, beside each other, the same of 8 bytes
-_ROW, _APART, _BESIDE, _BESIDE_WIDE = 1 << 7, 1 << 9, 1 << 6, 24
-_MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
-_CREW_MEMORY, _APART_MEMORY = 3 << 20, 1 << 22  # the same of threads that wait in compiled code, and of what lies apart
+# Floats whose extremes NumPy finds as soon as any: in so few of its inner loops, and so few bytes.
+_FEW_LINES, _CACHED = 1 << 7, 1 << 20
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _MIDDLING = 1 << 12  # the same where some are kept
 _FLAT = 1 << 16  # elements of which NumPy is done before anything else has begun
@@ -44,16 +41,16 @@ _ADDED_HALVES = 1 << 16  # the same of sums and products, for which compiled loo
 
 
 class Folding:
-    """A reduction of elements of a dtype along some axes, of long arrays. Sums and products of floats are the compiled
-    loops' alone: which are added by which depends on an array's shape and layout. All else is the same bits whichever
-    way it is found, so that the fastest is."""
+    """A reduction of elements of a dtype along some axes, of long arrays. Sums and products of many floats are the
+    compiled loops' alone, of fewer NumPy's: which are added by which depends on an array's shape and layout. All else
+    is the same bits whichever way it is found, so that the fastest is; sums in order are, too."""
 
     def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int) -> None:
         self._is_half = dtype == HALF
-        self.least = LONG if len(axes) == ndim or dtype.kind == "f" else _MIDDLING
+        self.least = LONG if len(axes) == ndim else _MIDDLING
         if ndim == 1 and not fold.adds and dtype.kind not in "mM":
             self.least = _FLAT
-        if fold.adds and dtype.kind == "f":
+        if fold.adds and dtype.kind == "f" and len(axes) == ndim:
             self.least = ADDED // dtype.itemsize
         if self._is_half:
             self.least = _ADDED_HALVES if fold.adds else _LONG_HALVES
@@ -89,26 +86,26 @@ class Folding:
         nest = LoopNest.of(zeros_and_ones(x) if self._counts else x, self._axes)
         if len(nest.kept) > 2 or len(nest.reduced) > 2:
             return None
-        if nest.length == 1 or (not self._is_half and self._suits_numpy(nest, x.nbytes)):
+        if nest.length == 1 or (not self._is_half and self._suits_numpy(nest, x)):
             return None
         route = route_of(self._fold, self._seen_as, nest)
         named: dict[str, Way] = {"loops": partial(self._by_loops, route=route)}
-        if not self._waits:
+        if not self._waits or (not self._is_half and route.is_in_order and self._goes_forwards(x)):
             named["numpy"] = partial(self._by_numpy, route=route)
+        elif not self._is_half and x.nbytes < ADDED:
+            return None
         return self._choices.among(nest.alike, **named)
 
-    def _suits_numpy(self, nest: LoopNest, nbytes: int) -> bool:
+    def _goes_forwards(self, x: HostArray) -> bool:
+        """Whether elements that are reduced lie in memory in their order: that of NumPy's additions, too."""
+        return all(x.strides[axis] >= 0 for axis in self._axes)
+
+    def _suits_numpy(self, nest: LoopNest, x: HostArray) -> bool:
         """Whether floats that lie like this are left to NumPy's loop, so that which are added by which, and which zero
         or NaN is an extreme, depends on that alone."""
-        if not self._looks_at_bits:
-            return self._waits and leaps(nest)
-        near, beside = nest.nearest, _BESIDE_WIDE if self._dtype.itemsize == 8 else _BESIDE
-        most = _CREW_MEMORY if threads_of_crew(nbytes) > 0 else _MEMORY
-        if near.stride > 1 and (nest.nearest_is_reduced or beside == _BESIDE):
-            least, most = _APART, min(most, _APART_MEMORY)
-        else:
-            least = _ROW if nest.nearest_is_reduced else beside
-        return near.length >= least and nbytes < most
+        if self._looks_at_bits:
+            return x.size < _FEW_LINES * nest.nearest.length and x.nbytes < _CACHED
+        return self._waits and leaps(nest)
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
@@ -119,8 +116,15 @@ class Folding:
     def _by_numpy(self, x: HostArray, route: Route) -> HostArray:
         found = silence().run(UFUNCS[self._fold].reduce, x, self._axes, self._made)
         if self._looks_at_bits and _has_zero_or_nan(found):  # whose bits no value tells
-            return self._by_loops(x, route)
+            has_loops = can_fold(self._fold, self._seen_as, x.nbytes, is_few=True)
+            return self._by_loops(x, route) if has_loops else self._by_integers(x)
         return np.asarray(found)
+
+    def _by_integers(self, x: HostArray) -> HostArray:
+        """What the loops of extremes give, where they are not there yet."""
+        bits = cast("Signed", x.view(f"i{x.itemsize}"))
+        ordered = _in_order(bits) - bits.dtype.type(constant_of(self._fold, self._dtype))
+        return self._elements(np.asarray(UFUNCS[self._fold].reduce(ordered, self._axes)))
 
     def _by_loops(self, x: HostArray, route: Route) -> HostArray:
         x, ufunc = zeros_and_ones(x) if self._counts else x, UFUNCS[self._fold]
@@ -133,7 +137,9 @@ class Folding:
     def _elements(self, states: HostArray) -> HostArray:
         """What the loops leave as the result has it."""
         if self._fold in EXTREMES and self._dtype.kind == "f":
-            return _as_floats(cast("Signed", states), constant_of(self._fold, self._dtype)).view(self._dtype)
+            bits = cast("Signed", states)
+            bits += bits.dtype.type(constant_of(self._fold, self._dtype))
+            return _in_order(bits).view(self._dtype)
         if self._is_time:
             return np.add(states, self._fold is Reducer.MAX).view(self._dtype)  # as much as was taken from each
         if self._fold is Reducer.SUM and self._dtype.kind == "f":
@@ -149,14 +155,13 @@ def _has_zero_or_nan(found: HostArray | np.floating[Any]) -> bool:
     return not silence().run(np.minimum.reduce, np.abs(found), None) > 0
 
 
-def _as_floats(states: Signed, constant: int) -> Signed:
-    """The way back of what the loops of extremes do to each element."""
-    word = states.dtype.type
-    states += word(constant)
-    bits = states >> word(8 * states.itemsize - 1)
-    bits &= word((1 << (8 * states.itemsize - 1)) - 1)
-    bits ^= states
-    return bits
+def _in_order(bits: Signed) -> Signed:
+    """The bits of floats as integers in the order of the numbers, and the way back."""
+    last = bits.dtype.type(8 * bits.itemsize - 1)
+    flipped = bits >> last
+    flipped &= bits.dtype.type((1 << int(last)) - 1)
+    flipped ^= bits
+    return flipped
 
 
 _SINGLE = np.dtype(np.float32)

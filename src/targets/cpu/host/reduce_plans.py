@@ -89,6 +89,12 @@ class Route:
     in_rows: bool
     calls: tuple[LoopCall, ...]
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether each result is made of one element after the other, as NumPy makes it where neighbours stay."""
+        nest, (first, *others) = self.nest, self.calls
+        return not (nest.nearest_is_reduced or nest.reduced[1:] or others or first.parts > 1 or first.count > 1)
+
 
 def route_of(fold: Reducer, dtype: np.dtype[np.generic], nest: LoopNest) -> Route:
     in_rows = nest.nearest_is_reduced and nest.nearest.length >= _ROW
