@@ -31,6 +31,7 @@ from gpusort.operations.base import (
 )
 from gpusort.operations.reduce import Reduction
 from gpusort.operations.scan import Cumsum
+from gpusort.operations.select import TopK
 from gpusort.operations.sort import Sort
 from gpusort.targets.python.target import PlainPython
 from gpusort.targets.simulator.target import Simulator
@@ -161,7 +162,20 @@ class Copied(LowMedian):
         return (Output((given[0].size + self.more,), given[0].dtype, (0,)),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
-        return Works((copying(Copy(self.to, 0)),))
+        return Works((copying(Copy(self.to, 0)),) if given[0].size else ())
+
+
+def test_what_no_work_writes_is_asked_for(target: str) -> None:
+    assert np.shape(cast("np.ndarray[Any, Any]", call(Copied, (0,), target, np.zeros(0)))) == (0,)
+    with pytest.raises(
+        gpusort.InvalidArgumentError, match=r" of 0 bytes.* of 16; what no work writes, `answer` gives$"
+    ):
+        call(Copied, (0, 2), target, np.zeros(0))
+
+
+def test_one_array_takes_one_result(target: str) -> None:
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^out: expected None, as there are 2 results, found one"):
+        call_with(TopK, (2,), target, (np.ones(4),), np.ones(2))
 
 
 def test_what_is_copied_is_all_of_the_result(target: str) -> None:
