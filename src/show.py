@@ -157,7 +157,6 @@ class _Asked(ArrayKind["_Asked"]):
         return operation
 
 
-KNOWN[_Asked] = _Asked()
 _OTHERS = ("sort_inplace", "reduce", "scan")  # which give nothing back, or take a monoid
 # The public functions by name. Of kernels that several launch, the first one's is the example.
 CALLS: Mapping[str, Callable[..., object]] = {
@@ -170,9 +169,10 @@ CALLS: Mapping[str, Callable[..., object]] = {
 
 def operation_of(call: str, settings: Mapping[str, object]) -> Operation:
     """What a call asks for, with those of the settings that it takes."""
-    function, settings = CALLS[call], {"k": 10, **settings}
+    function, settings, asked = CALLS[call], {"k": 10, **settings}, _Asked()
+    KNOWN[_Asked] = asked
     takes = signature(function).parameters.values()
-    arrays = [_Asked() for one in takes if one.kind is one.POSITIONAL_ONLY]
+    arrays = [asked for one in takes if one.kind is one.POSITIONAL_ONLY]
     said = {one.name: settings[one.name] for one in takes if one.name in settings}
     return cast(Operation, function(*arrays, **said))
 
