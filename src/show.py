@@ -145,8 +145,12 @@ MACHINES = {
 }  # fmt: skip
 
 
+class _Found(Exception):
+    """The operation that a call asks for. It is raised, as the function is not to do anything with results."""
+
+
 class _Asked(ArrayKind["_Asked"]):
-    """Stands for an array: a call with it computes nothing, and gives the operation that is asked for."""
+    """Stands for an array in such a call."""
 
     is_deferred = True
 
@@ -154,9 +158,10 @@ class _Asked(ArrayKind["_Asked"]):
         raise NotImplementedError
 
     def deferred(self, operation: object, target: object, arrays: tuple[_Asked, ...]) -> object:
-        return operation
+        raise _Found(operation)
 
 
+_EXAMPLES = {"k": 10}  # of settings without a default
 _OTHERS = ("sort_inplace", "reduce", "scan")  # which give nothing back, or take a monoid
 # The public functions by name. Of kernels that several launch, the first one's is the example.
 CALLS: Mapping[str, Callable[..., object]] = {
@@ -169,12 +174,16 @@ CALLS: Mapping[str, Callable[..., object]] = {
 
 def operation_of(call: str, settings: Mapping[str, object]) -> Operation:
     """What a call asks for, with those of the settings that it takes."""
-    function, settings, asked = CALLS[call], {"k": 10, **settings}, _Asked()
+    function, settings, asked = CALLS[call], {**_EXAMPLES, **settings}, _Asked()
     KNOWN[_Asked] = asked
     takes = signature(function).parameters.values()
     arrays = [asked for one in takes if one.kind is one.POSITIONAL_ONLY]
     said = {one.name: settings[one.name] for one in takes if one.name in settings}
-    return cast(Operation, function(*arrays, **said))
+    try:
+        function(*arrays, **said)
+    except _Found as found:
+        return cast(Operation, found.args[0])
+    raise InvalidArgumentError(f"FUNCTION: {call} asks for no operation on arrays")
 
 
 def works_of(options: argparse.Namespace) -> Works:

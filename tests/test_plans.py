@@ -4,11 +4,13 @@ limit is a change that is seen. `--update-golden` writes the document's table an
 from __future__ import annotations
 
 import re
+from typing import Any, cast
 
 import pytest
 
 import gpusort
 from gpusort import cli
+from gpusort.operations.sort import Sort
 from gpusort.show import CALLS, operation_of
 from tests.documents import ROOT
 
@@ -60,6 +62,20 @@ def test_every_function_with_kernels_can_be_planned() -> None:
     assert functions - set(CALLS) == {"sort_inplace", "reduce", "scan"}
     for call in CALLS:
         assert operation_of(call, {}).called == call
+
+
+def test_what_a_function_does_with_its_results_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def greatest(x: Any, /, *, axis: int = -1) -> Any:
+        return cast(Any, gpusort.sort)(x, axis=axis)[-1]
+
+    def nothing(x: object, /) -> None:
+        pass
+
+    for function in (greatest, nothing):
+        monkeypatch.setitem(cast(dict[str, Any], CALLS), function.__name__, function)
+    assert operation_of("greatest", {"axis": 0, "stable": True}) == Sort(0)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^FUNCTION: nothing asks for no operation on arrays$"):
+        operation_of("nothing", {})
 
 
 def _takes_arrays(found: object) -> bool:
