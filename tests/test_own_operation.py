@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -369,6 +370,16 @@ class Search(Operation):
         return Works((Work(values.size, self.together, partial(search, x.size), parts),))
 
 
+@attrs.frozen
+class SearchByLimits(Search):
+    """As many values to a run as a target takes."""
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        (work,) = super().works(given, info)
+        rows_together(given[0].size, given[0].nbytes, 1, info)
+        return Works((attrs.evolve(work, together=rows_together(1, INDEX.itemsize, 1, info)),))
+
+
 def test_arrays_of_several_lengths_and_shapes_keep_the_order_of_their_elements(target: str) -> None:
     x = np.arange(0, 90, 3, dtype=np.uint32)
     whole = np.random.default_rng(1).integers(0, 99, (3, 8), dtype=np.uint32)
@@ -464,18 +475,43 @@ class RowProducts(AlongAxis):
         return Works((Work(rows, together, lambda count: products(count, length, self.shared), parts),))
 
 
-def test_rows_of_several_arrays_beyond_a_device_are_sent_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless all rows of one need the same of another."""
+@pytest.fixture
+def beyond(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All arrays may exceed a device."""
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
     monkeypatch.setattr(desk, "_LEAST_BYTES", 1 << 10)
+
+
+@pytest.mark.usefixtures("beyond")
+def test_rows_of_several_arrays_beyond_a_device_are_sent_in_batches() -> None:
+    """Also where all rows of one need the same of another, which comes with each batch."""
     x = np.arange(3000, dtype=np.uint32).reshape(60, 50)
-    for left, right, axis in ((x, x + np.uint32(1), 1), (x, x[::-1], 0), (x.T, x.T, -1)):
+    turned = (x, x + np.uint32(1), 1), (x, x[::-1], 0), (x.T, x.T, -1)
+    for (left, right, axis), shared in product(turned, (0, 1)):
         target = HostWithRoom(1 << 13)
-        found = call(RowProducts, (axis,), target, left, right)
-        np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", found), (left * right).sum(axis=axis))
+        found = call(RowProducts, (axis, shared), target, left, right)
+        others = np.take(right, [0], axis=1 - axis % 2) if shared else right
+        np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", found), (left * others).sum(axis=axis))
         assert target.rooms[-1].works > 1
+    small = call(
+        RowProducts, (1, 1), HostWithRoom(1 << 13), x, x[1:2]
+    )  # which is no result, though one could stay there
+    np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", small), (x * x[1]).sum(axis=1))
     with pytest.raises(gpusort.DeviceMemoryError, match=r"^rowproducts of left, 12,000 bytes .* and right, "):
-        call(RowProducts, (1, 1), HostWithRoom(1 << 13), x, x)
+        call(RowProducts, (1, 1), HostWithRoom(200), x, x)
+
+
+@pytest.mark.usefixtures("beyond")
+def test_arrays_of_several_shapes_beyond_a_device_are_sent_as_works_take_them() -> None:
+    x, values = np.arange(0, 900, 3, dtype=np.uint32), np.random.default_rng(1).integers(0, 999, (40, 50), np.uint32)
+    for given in (values, values.T, np.repeat(values, 2, 1)[:, ::2]):
+        target, out = HostWithRoom(1 << 14), np.zeros(given.shape, np.int64)
+        for into in (None, out):
+            found = call_with(SearchByLimits, (0,), target, (x, given), into)
+            np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", found), np.searchsorted(x, given))
+        assert target.rooms[-1].works > 1
+    with pytest.raises(gpusort.DeviceMemoryError, match=r"^searchbylimits of x, 1,200 bytes"):
+        call(SearchByLimits, (0,), HostWithRoom(1 << 10), x, values)
 
 
 @attrs.frozen
