@@ -7,9 +7,11 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
+from inspect import isfunction, signature
 from itertools import product
 from math import prod
+from typing import cast
 
 import attrs
 import numpy as np
@@ -20,21 +22,18 @@ from .algos.radix_serial import SerialRadix
 from .algos.radix_sorts import numbered, widened
 from .algos.sorts import Bitonic
 from .algos.words import write_elements, write_words
+from .api import reducing, sorting
 from .api.arguments import check_like
 from .api.plan import most_scratch
+from .arrays.kinds import ArrayKind
+from .arrays.registry import KNOWN
 from .export.request import named
 from .kernel.ir import Space
 from .kernel.kernel import Kernel
 from .kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from .kernel.specialise import specialise
 from .machine import Capability, Limits, TargetInfo
-from .operations.argsort import Argsort, SortPairs
 from .operations.base import Operation, Works
-from .operations.merge import Merge, MergeByKey
-from .operations.reduce import Reduce, Reducer
-from .operations.scan import Cumsum
-from .operations.select import TopK
-from .operations.sort import Sort
 from .targets.registry import FORMS, usual_info
 from .types.checks import numbers_in, require_taken
 from .types.dtypes import ArrayKey, key_for
@@ -71,7 +70,7 @@ def _of_calls(dtype: np.dtype[np.generic]) -> Iterator[Launch]:
     short = _evolved(MACHINES["webgpu"], storage_bytes=prod(_LONG) // 2 * dtype.itemsize)
     for info, (shape, axis) in [*product(machines, _SHAPES), (short, (_LONG, -1))]:
         settings = [{"axis": axis, "k": k, "stable": k == 8} for k in (8, 100, 5000)]
-        for operation in dict.fromkeys(_operation(call, said) for call, said in product(CALLS, settings)):
+        for operation in dict.fromkeys(operation_of(call, said) for call, said in product(CALLS, settings)):
             with suppress(GpusortError):  # of sums of dates, of more elements than there are
                 for schedule in schedules_of(_works(operation, shape, dtype, info)):
                     yield from schedule.launches
@@ -144,21 +143,47 @@ MACHINES = {
     ),
     "webgpu": usual_info("wgsl"), "cpu": usual_info("cpu"),
 }  # fmt: skip
-_SETTINGS = ("axis", "stable", "k")
-_ORDERING = (Reducer.MIN, Reducer.MAX, Reducer.ARGMIN, Reducer.ARGMAX)
-# By the public function's name, with those of the settings that it takes.
-CALLS: Mapping[str, tuple[Callable[..., Operation], tuple[str, ...]]] = {
-    "sort": (Sort, ("axis", "stable", "key")), "argsort": (Argsort, ("axis", "key")),
-    "sort_by_key": (SortPairs, ("key",)), "merge": (Merge, ("key",)), "merge_by_key": (MergeByKey, ("key",)),
-    "top_k": (partial(TopK, k=10), ("axis", "k", "key")), "cumsum": (partial(Cumsum, axis=None), ("axis",)),
-    **{one.value: (partial(Reduce, reducer=one), ("axis", "key")[: 1 + (one in _ORDERING)]) for one in Reducer},
-}  # fmt: skip
 
 
-def _operation(call: str, settings: Mapping[str, object]) -> Operation:
-    """With those of the settings that it takes."""
-    make, takes = CALLS[call]
-    return make(**{name: settings[name] for name in takes if name in settings})
+class _Found(Exception):
+    """The operation that a call asks for. It is raised, as the function is not to do anything with results."""
+
+
+class _Asked(ArrayKind["_Asked"]):
+    """Stands for an array in such a call."""
+
+    is_deferred = True
+
+    def spec(self, name: str, array: _Asked) -> Spec:
+        raise NotImplementedError
+
+    def deferred(self, operation: object, target: object, arrays: tuple[_Asked, ...]) -> object:
+        raise _Found(operation)
+
+
+_EXAMPLES = {"k": 10}  # of settings without a default
+_OTHERS = ("sort_inplace", "reduce", "scan")  # which give nothing back, or take a monoid
+# The public functions by name. Of kernels that several launch, the first one's is the example.
+CALLS: Mapping[str, Callable[..., object]] = {
+    name: function
+    for module in (sorting, reducing)
+    for name, function in vars(module).items()
+    if isfunction(function) and function.__module__ == module.__name__ and name[0] != "_" and name not in _OTHERS
+}
+
+
+def operation_of(call: str, settings: Mapping[str, object]) -> Operation:
+    """What a call asks for, with those of the settings that it takes."""
+    function, settings, asked = CALLS[call], {**_EXAMPLES, **settings}, _Asked()
+    KNOWN[_Asked] = asked
+    takes = signature(function).parameters.values()
+    arrays = [asked for one in takes if one.kind is one.POSITIONAL_ONLY]
+    said = {one.name: settings[one.name] for one in takes if one.name in settings}
+    try:
+        function(*arrays, **said)
+    except _Found as found:
+        return cast(Operation, found.args[0])
+    raise InvalidArgumentError(f"FUNCTION: {call} asks for no operation on arrays")
 
 
 def works_of(options: argparse.Namespace) -> Works:
@@ -177,14 +202,14 @@ def works_of(options: argparse.Namespace) -> Works:
         raise InvalidArgumentError(f"--shape: expected sizes such as 1000,300, found {options.shape!r}")
     if prod(lengths) * dtype.itemsize > _MOST_BYTES:  # the launches are made, each of them
         raise InvalidArgumentError(f"--shape: expected at most {_MOST_BYTES:,} bytes, found {options.shape!r}")
-    settings = {name: value for name in _SETTINGS if (value := getattr(options, name)) is not None}
-    settings |= {} if key is None else {"key": key}
+    told = {"axis": options.axis, "stable": options.stable, "k": options.k, "key": key}
+    settings = {name: value for name, value in told.items() if value is not None}
     for name in settings:
-        takers = [one for one, (_, takes) in CALLS.items() if name in takes]
+        takers = [one for one, function in CALLS.items() if name in signature(function).parameters]
         require_taken(f"--{name}", getattr(options, name), takers, (call,))
     if not -len(lengths) <= settings.get("axis", 0) < len(lengths):
         raise InvalidArgumentError(f"--axis: expected one of {len(lengths)} axes, found {options.axis}")
-    return _works(_operation(call, settings), tuple(lengths), dtype, info)
+    return _works(operation_of(call, settings), tuple(lengths), dtype, info)
 
 
 def _works(operation: Operation, shape: tuple[int, ...], dtype: np.dtype[np.generic], info: TargetInfo) -> Works:

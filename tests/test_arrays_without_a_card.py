@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+import attrs
 import numpy as np
 import pytest
 
@@ -16,11 +17,15 @@ from gpusort.api import call as front
 from gpusort.api import step_calls
 from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
+from gpusort.machine import TargetInfo
+from gpusort.operations.base import INDEX, Operation, Output, Works
+from gpusort.operations.reduce import Fold, Reduce, Reducer
 from gpusort.targets import registry as targets
 from gpusort.targets.cuda import plan as cuda_plan
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.params import RadixPolicy
 from gpusort.types.searches import ArgMin
+from gpusort.types.specs import Spec
 from tests import fake_cupy, fake_torch, key_cases
 from tests.array_classes import forget_classes
 from tests.reference import sample
@@ -459,6 +464,59 @@ def test_one_state_of_several_fields_is_numpys_scalar(library: str, size: int) -
     found, expected = cast(Any, gpusort.reduce)(on_card(library, host), monoid), gpusort.reduce(host, monoid)
     assert type(found) is type(expected) is np.void
     assert found == expected
+
+
+@attrs.frozen
+class StatesAndGreatest(Operation):
+    """Two results, of which the first has several fields."""
+
+    axis: int
+
+    @property
+    def both(self) -> tuple[Operation, Operation]:
+        return Fold(self.axis, of=ArgMin(gpusort.key_for("u4"))), Reduce(self.axis, reducer=Reducer.MAX)
+
+    def axes(self, given: Spec) -> tuple[int, ...]:
+        return (self.axis,)
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        return tuple(output for one in self.both for output in one.outputs(*given))
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        first, second = (one.works(given, info) for one in self.both)
+        return Works((*first.within((0, 1), 3), *second.within((0, 2), 3)))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_states_come_as_numpys_beside_other_results(axis: int) -> None:
+    host = sample("u4", (6, 20))
+    for _ in range(2):
+        states, greatest = cast(Any, front.call(StatesAndGreatest, (axis,), "auto", on_card("cupy", host)))
+        np.testing.assert_array_equal(states, gpusort.reduce(host, ArgMin(gpusort.key_for("u4")), axis=axis))
+        np.testing.assert_array_equal(host_of(greatest), host.max(axis))
+
+
+@attrs.frozen
+class Numbered(Operation):
+    """A result that follows from the shape."""
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        return (Output((3, 4), INDEX, ()),)
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        raise AssertionError
+
+    def answer(self, *given: Spec) -> tuple[Any, ...]:
+        return (np.arange(12).reshape(3, 4),)
+
+
+def test_what_follows_from_the_shape_goes_into_an_out_of_any_layout() -> None:
+    x, layouts = on_card("cupy", np.zeros(0, "f4")), [np.zeros((3, 4), np.int64), np.zeros((4, 3), np.int64)]
+    for host in (*layouts, np.zeros((3, 8), np.int64)):
+        whole = on_card("cupy", host)
+        out = whole.transpose(1, 0) if host.shape == (4, 3) else whole[:, : 2 * 4 : host.shape[1] // 4]
+        assert front.call_with(Numbered, (), "auto", (x,), out) is out
+        np.testing.assert_array_equal(host_of(out), np.arange(12).reshape(3, 4))
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])

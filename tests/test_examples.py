@@ -18,7 +18,7 @@ from tests.reference import DTYPES, assert_same_bits, sample, sorted_by_numpy, w
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-@pytest.mark.parametrize("name", ["ipv4_key", "log_sum_exp", "own_kernel", "own_reduction"])
+@pytest.mark.parametrize("name", ["ipv4_key", "log_sum_exp", "own_kernel", "own_reduction", "own_search"])
 def test_an_example_is_right_on_every_target(name: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
     load(EXAMPLES / f"{name}.py").main(target)
     assert capsys.readouterr().out
@@ -91,6 +91,7 @@ def test_no_example_is_forgotten() -> None:
         "own_kernel",
         "own_operation",
         "own_reduction",
+        "own_search",
         "own_target",
         "race",
         "sort_a_file",

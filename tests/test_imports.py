@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.new_process import printed
+
 _SRC = Path(__file__).parent.parent / "src"
 _CONCRETE = {f"targets.{name}" for name in ("cpu", "wgsl", "cuda", "simulator", "python")}
 
@@ -78,6 +80,19 @@ def test_only_the_cpu_target_asks_the_host_library() -> None:
     used = {name for file in (_SRC / "targets" / "cpu" / "host").glob("*.py") for name, _ in imports(file)}
     assert "targets.cpu.pool.Pool" in used
     assert not [name for name in used if name.startswith("targets.cpu.target")]
+
+
+_ON_THE_HOST = """
+import sys, numpy as np, gpusort
+x = np.arange(9.0)
+gpusort.sort(x), gpusort.merge(x, x), gpusort.top_k(x, 2), gpusort.sum(x), gpusort.cumsum(x)
+print(sorted(name for name in sys.modules if name.startswith("gpusort.kernel")))
+"""
+
+
+def test_what_runs_on_the_host_imports_no_kernel() -> None:
+    """Operations import theirs in `works`: at the top of a file, every program's first call would wait for them."""
+    assert printed(_ON_THE_HOST, fresh=True) == "[]"
 
 
 def test_nothing_imports_numba() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -11,9 +12,14 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.algos.layout import Layout
+from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.api.call import call, call_with
 from gpusort.api.in_pieces import desk
 from gpusort.api.in_pieces import plan as pieces_plan
+from gpusort.arrays.host import NUMPY
+from gpusort.arrays.kinds import Viewed
+from gpusort.arrays.registry import KNOWN
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.machine import TargetInfo
@@ -31,17 +37,20 @@ from gpusort.operations.base import (
 )
 from gpusort.operations.reduce import Reduction
 from gpusort.operations.scan import Cumsum
+from gpusort.operations.select import TopK
 from gpusort.operations.sort import Sort
 from gpusort.targets.python.target import PlainPython
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import native, number_for
-from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.elements import dtype_of
+from gpusort.types.intrinsics import dynamic_range, maximum, minimum
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
-from gpusort.types.monoids import Monoid, Sum
+from gpusort.types.monoids import Monoid, OverStates, Sum
 from gpusort.types.scalars import U32, U64, UNSIGNED
-from gpusort.types.specs import Spec
+from gpusort.types.specs import HostArray, Spec
 from tests.host_with_room import HostWithRoom
+from tests.small_bindings import Small
 
 E = TypeVar("E")
 _GROUP_SIZE = 64
@@ -161,7 +170,20 @@ class Copied(LowMedian):
         return (Output((given[0].size + self.more,), given[0].dtype, (0,)),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
-        return Works((copying(Copy(self.to, 0)),))
+        return Works((copying(Copy(self.to, 0)),) if given[0].size else ())
+
+
+def test_what_no_work_writes_is_asked_for(target: str) -> None:
+    assert np.shape(cast("np.ndarray[Any, Any]", call(Copied, (0,), target, np.zeros(0)))) == (0,)
+    with pytest.raises(
+        gpusort.InvalidArgumentError, match=r" of 0 bytes.* of 16; what no work writes, `answer` gives$"
+    ):
+        call(Copied, (0, 2), target, np.zeros(0))
+
+
+def test_one_array_takes_one_result(target: str) -> None:
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^out: expected None, as there are 2 results, found one"):
+        call_with(TopK, (2,), target, (np.ones(4),), np.ones(2))
 
 
 def test_what_is_copied_is_all_of_the_result(target: str) -> None:
@@ -224,6 +246,83 @@ def test_elements_that_its_monoid_does_not_read_are_never_taken_for_others(targe
             call(Careless, (None, False), target, np.ones(5, dtype))
 
 
+@attrs.frozen
+class Ends:
+    low: U32
+    high: U32
+
+
+@attrs.frozen
+class ToEnds:
+    """A monoid of the least and the greatest."""
+
+    element: type[U32] = U32
+    state: type[Ends] = Ends
+
+    def identity(self) -> Ends:
+        return Ends(U32(0xFFFFFFFF), U32(0))
+
+    def lift(self, element: U32, index: U32) -> Ends:
+        return Ends(element, element)
+
+    def combine(self, a: Ends, b: Ends) -> Ends:
+        return Ends(minimum(a.low, b.low), maximum(a.high, b.high))
+
+
+@attrs.frozen
+class End:
+    """Of the last state one result."""
+
+    is_high: bool
+    state: type[Ends] = Ends
+    result: type[U32] = U32
+
+    def finish(self, state: Ends) -> U32:
+        return state.high if self.is_high else state.low
+
+
+@attrs.frozen
+class LeastAndGreatest(Reduction):
+    """A reduction with two results, by one read: its states lie between works, and each result is made of them."""
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        (x,) = given
+        return (Output(self.shape(x), x.dtype, (), is_scalar=True),) * 2
+
+    def monoid(self, given: Spec) -> ToEnds:
+        return ToEnds()
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        (x,), reducing = given, super().works(given, info)
+        rows, states = self.rows(x)[0], OverStates(self.monoid(x))
+        together = rows_together(1, dtype_of(Ends).itemsize, 1, info)
+
+        def finishing(end: End, count: int) -> Schedule:
+            layout = Layout.rows(count, 1)
+            return reduce_axis(states, layout, self.policy_for(states, layout, info), end)
+
+        ends = [
+            Work(rows, together, partial(finishing, End(high)), {"data": Part(3, 1), "results": Part(1 + high, 1)})
+            for high in (False, True)
+        ]
+        held = Output(
+            (rows,), dtype_of(Ends), (0,)
+        )  # the states: 0 is x, 1 and 2 the results, 3 these, 4 on the base's
+        return Works((*reducing.within((0, 3), 4), *ends), (held, *reducing.between))
+
+
+@pytest.mark.parametrize("axis", [None, 0, (0, 2)])
+def test_a_reduction_with_two_results_runs_on_every_target(target: str, axis: Any) -> None:
+    x = np.random.default_rng(1).integers(0, 1 << 32, (4, 5, 6), dtype=np.uint32)
+    for given in (x, x.T, x[::2, ::-1]):
+        found: Any = call(LeastAndGreatest, (axis,), target, given)
+        for own, numpys in zip(found, (given.min(axis), given.max(axis)), strict=True):
+            np.testing.assert_array_equal(own, numpys)
+            assert type(own) is type(numpys)
+    long: Any = call(LeastAndGreatest, (), Small(256), x)  # a row in pieces, whose states lie between, too
+    assert long == (x.min(), x.max())
+
+
 @kernel
 def count_below(
     cx: Invocation, data: Storage[U32], values: Storage[U32], places: Storage[U64], length: U32, count: U32
@@ -254,6 +353,7 @@ class Search(Operation):
 
     together: int
     names = "x", "values"
+    like = (1,)
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         x, values = given
@@ -270,6 +370,16 @@ class Search(Operation):
         return Works((Work(values.size, self.together, partial(search, x.size), parts),))
 
 
+@attrs.frozen
+class SearchByLimits(Search):
+    """As many values to a run as a target takes."""
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        (work,) = super().works(given, info)
+        rows_together(given[0].size, given[0].nbytes, 1, info)
+        return Works((attrs.evolve(work, together=rows_together(1, INDEX.itemsize, 1, info)),))
+
+
 def test_arrays_of_several_lengths_and_shapes_keep_the_order_of_their_elements(target: str) -> None:
     x = np.arange(0, 90, 3, dtype=np.uint32)
     whole = np.random.default_rng(1).integers(0, 99, (3, 8), dtype=np.uint32)
@@ -283,6 +393,40 @@ def test_arrays_of_several_lengths_and_shapes_keep_the_order_of_their_elements(t
         call_with(Search, (24,), target, (whole, x))
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^values: expected dtype uint32, found float32$"):
         call_with(Search, (24,), target, (x, whole.astype(np.float32)))
+
+
+@attrs.frozen(eq=False)
+class Named:
+    """An array of a library that names arrays."""
+
+    values: HostArray
+    name: str
+
+
+class NamedKind(Viewed[Named, HostArray]):
+    is_host, base = True, NUMPY
+
+    def view(self, array: Named, name: str = "x") -> HostArray:
+        return array.values
+
+    def given_back(self, values: HostArray, like: Named) -> object:
+        return Named(values, like.name)
+
+
+def search_at(x: object, values: object, target: Any) -> Any:
+    return call(Search, (24,), target, x, values)
+
+
+def test_a_result_is_such_as_the_array_that_the_operation_says(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KNOWN, Named, NamedKind())
+    x, values = Named(np.arange(9, dtype=np.uint32), "sorted"), Named(np.array([3, 5], np.uint32), "values")
+    for found in (
+        search_at(x, values, target),
+        cast(Any, call_with(Search, (24,), target, (x, values))),
+        gpusort.plan(search_at, x, values, target=target)(x, values),
+    ):
+        assert found.name == "values"
+        assert found.values.tolist() == [3, 5]
 
 
 def test_arrays_of_an_operation_that_a_function_makes_have_its_names(target: str) -> None:
@@ -331,18 +475,43 @@ class RowProducts(AlongAxis):
         return Works((Work(rows, together, lambda count: products(count, length, self.shared), parts),))
 
 
-def test_rows_of_several_arrays_beyond_a_device_are_sent_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless all rows of one need the same of another."""
+@pytest.fixture
+def beyond(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All arrays may exceed a device."""
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
     monkeypatch.setattr(desk, "_LEAST_BYTES", 1 << 10)
+
+
+@pytest.mark.usefixtures("beyond")
+def test_rows_of_several_arrays_beyond_a_device_are_sent_in_batches() -> None:
+    """Also where all rows of one need the same of another, which comes with each batch."""
     x = np.arange(3000, dtype=np.uint32).reshape(60, 50)
-    for left, right, axis in ((x, x + np.uint32(1), 1), (x, x[::-1], 0), (x.T, x.T, -1)):
+    turned = (x, x + np.uint32(1), 1), (x, x[::-1], 0), (x.T, x.T, -1)
+    for (left, right, axis), shared in product(turned, (0, 1)):
         target = HostWithRoom(1 << 13)
-        found = call(RowProducts, (axis,), target, left, right)
-        np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", found), (left * right).sum(axis=axis))
+        found = call(RowProducts, (axis, shared), target, left, right)
+        others = np.take(right, [0], axis=1 - axis % 2) if shared else right
+        np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", found), (left * others).sum(axis=axis))
         assert target.rooms[-1].works > 1
+    small = call(
+        RowProducts, (1, 1), HostWithRoom(1 << 13), x, x[1:2]
+    )  # which is no result, though one could stay there
+    np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", small), (x * x[1]).sum(axis=1))
     with pytest.raises(gpusort.DeviceMemoryError, match=r"^rowproducts of left, 12,000 bytes .* and right, "):
-        call(RowProducts, (1, 1), HostWithRoom(1 << 13), x, x)
+        call(RowProducts, (1, 1), HostWithRoom(200), x, x)
+
+
+@pytest.mark.usefixtures("beyond")
+def test_arrays_of_several_shapes_beyond_a_device_are_sent_as_works_take_them() -> None:
+    x, values = np.arange(0, 900, 3, dtype=np.uint32), np.random.default_rng(1).integers(0, 999, (40, 50), np.uint32)
+    for given in (values, values.T, np.repeat(values, 2, 1)[:, ::2]):
+        target, out = HostWithRoom(1 << 14), np.zeros(given.shape, np.int64)
+        for into in (None, out):
+            found = call_with(SearchByLimits, (0,), target, (x, given), into)
+            np.testing.assert_array_equal(cast("np.ndarray[Any, Any]", found), np.searchsorted(x, given))
+        assert target.rooms[-1].works > 1
+    with pytest.raises(gpusort.DeviceMemoryError, match=r"^searchbylimits of x, 1,200 bytes"):
+        call(SearchByLimits, (0,), HostWithRoom(1 << 10), x, values)
 
 
 @attrs.frozen
@@ -384,8 +553,8 @@ def test_a_row_that_no_launch_takes_is_refused_by_what_it_takes_most_of() -> Non
         gpusort.CapabilityError, match=r"^x: a row of 3 elements takes 320 bytes of one buffer,.*: 256$"
     ):
         rows_together(3, 320, 1, info)
-    with pytest.raises(gpusort.CapabilityError, match=r"^x: a row of 3 elements takes 9 workgroups, .*'small' has: 8$"):
-        rows_together(3, 12, 9, info)
+    with pytest.raises(gpusort.CapabilityError, match=r"^y: a row of 3 elements takes 9 workgroups, .*'small' has: 8$"):
+        rows_together(3, 12, 9, info, "y")
 
 
 @pytest.mark.parametrize("kind", [Simulator, PlainPython])

@@ -4,12 +4,14 @@ limit is a change that is seen. `--update-golden` writes the document's table an
 from __future__ import annotations
 
 import re
+from typing import Any, cast
 
 import pytest
 
 import gpusort
 from gpusort import cli
-from gpusort.show import CALLS
+from gpusort.operations.sort import Sort
+from gpusort.show import CALLS, operation_of
 from tests.documents import ROOT
 
 DOCUMENT = ROOT / "docs" / "plans.md"
@@ -33,7 +35,7 @@ def test_a_plan_is_as_documented(call: str, capsys: pytest.CaptureFixture[str], 
      ("sort --shape 3 --key u7", "--key: expected one of bool, u8"), ("sort --shape 3 --on moon", "--on: expected"),
      ("mix --shape 3", "FUNCTION: expected one of sort,"), ("top_k --shape 3 --k 4", "--k: expected 0 to the 3"),
      ("cumsum --shape 3 --axis 1", "--axis: expected one of 1 axes, found 1"),
-     ("sum --shape 3 --stable", "--stable: expected none without the operation 'sort', found True"),
+     ("sum --shape 3 --stable", "--stable: expected none without the operation 'sort' or 'argsort', found True"),
      ("sort --shape 30 --k 10", "--k: expected none without the operation 'top_k', found 10"),
      ("merge --shape 3 --axis 0", "--axis: expected none without the operation 'sort' or 'argsort' or 'top_k' or")],
 )  # fmt: skip
@@ -58,6 +60,22 @@ def test_what_has_no_axis_given_is_planned_as_in_python(capsys: pytest.CaptureFi
 def test_every_function_with_kernels_can_be_planned() -> None:
     functions = {name for name in gpusort.__all__ if _takes_arrays(getattr(gpusort, name))}
     assert functions - set(CALLS) == {"sort_inplace", "reduce", "scan"}
+    for call in CALLS:
+        assert operation_of(call, {}).called == call
+
+
+def test_what_a_function_does_with_its_results_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def greatest(x: Any, /, *, axis: int = -1) -> Any:
+        return cast(Any, gpusort.sort)(x, axis=axis)[-1]
+
+    def nothing(x: object, /) -> None:
+        pass
+
+    for function in (greatest, nothing):
+        monkeypatch.setitem(cast(dict[str, Any], CALLS), function.__name__, function)
+    assert operation_of("greatest", {"axis": 0, "stable": True}) == Sort(0)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^FUNCTION: nothing asks for no operation on arrays$"):
+        operation_of("nothing", {})
 
 
 def _takes_arrays(found: object) -> bool:

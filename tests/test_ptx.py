@@ -40,6 +40,7 @@ from gpusort.algos.sorts import BitonicRows, Radix, RadixRows
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.launch import Launch, Schedule, kind_of
 from gpusort.kernel.specialise import specialise
+from gpusort.show import launches_for
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.elements import WORD_BYTES
@@ -160,6 +161,12 @@ def test_every_group_has_every_width_and_kind() -> None:
     for group in GROUPS:
         assert {np.dtype(dtype).itemsize for dtype in group} == {1, 2, 4, 8}
         assert {np.dtype(dtype).kind for dtype in group} >= {*"uif"}
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
+def test_what_calls_launch_compiles(dtype: str) -> None:
+    """So that a new function's kernels do, which no list below has."""
+    check(launches_for(dtype).values())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.kinds import Located
 from ..operations.base import Operation
 from ..targets.base import Target
+from ..types.bounded import Bounded
 from ..types.specs import Spec, comes_to_host
 from .plan import Arrays, Cost, Plan, require_fitting, require_same_device, results_of
 
 if TYPE_CHECKING:
     from .step_calls import StreamCall
+
+_MOST_LAYOUTS = 64  # of results
 
 
 class AnsweredPlan(Plan):
@@ -20,7 +24,7 @@ class AnsweredPlan(Plan):
         self.kind, self.operation, self.target, self._specs = kind, operation, target, specs
         self._outputs = operation.outputs(*specs)
         self._held: list[Any] = []  # on a device, the results as calls that were prepared copy them
-        self._copies: StreamCall | None = None
+        self._copies: Bounded[Hashable, StreamCall] = Bounded(_MOST_LAYOUTS)
 
     def run(self, *arrays: Any) -> object:
         return results_of(self.new_outputs(arrays), self._outputs)
@@ -49,15 +53,16 @@ class AnsweredPlan(Plan):
         return [number for number, output in enumerate(self._outputs) if 0 not in output.shape]
 
     def _copy(self, arrays: Arrays, outs: Arrays) -> None:
-        """To results that lie as those do which are held: a call that takes an `out` has no elements to put there."""
-        device = self.kind.placed(arrays[0])
-        if self._copies is None:
+        device, known = self.kind.placed(arrays[0]), tuple([self.kind.layout(out) for out in outs])
+        copies = self._copies.get(known)
+        if copies is None:
             from .step_calls import StreamCall
             from .steps import Lines, Steps
 
-            self._held, steps = self.new_outputs(arrays), Steps(2 * len(outs))
+            self._held, steps = self._held or self.new_outputs(arrays), Steps(2 * len(outs))
             for number in self._filled:
-                spec = self.kind.spec("out", self._held[number])
-                steps.move(Lines.of(number, spec, ()), Lines.of(len(outs) + number, spec, ()))
-            self._copies = StreamCall(self.target, device.alignment, device.scratch, steps, keeps_scratch=False)
-        self._copies([*map(device.handle, (*self._held, *outs))], device.stream() or 0)
+                source, to = (self.kind.spec("out", x[number]) for x in (self._held, outs))
+                steps.move(Lines.of(number, source, ()), Lines.of(len(outs) + number, to, ()))
+            copies = StreamCall(self.target, device.alignment, device.scratch, steps, keeps_scratch=False)
+            self._copies[known] = copies
+        copies([*map(device.handle, (*self._held, *outs))], device.stream() or 0)

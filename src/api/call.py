@@ -84,19 +84,19 @@ def _all_given_back(kind: Any, found: tuple[Any, ...], like: Any) -> object:
 
 def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
     """By views of arrays of another library in the host's memory, where both are such."""
-    if kind_of_all((x, y)) is not None or len(names := _names_of(make, settings)) != 2:
+    if kind_of_all((x, y)) is not None or len(names := _said(make, settings, "names")) != 2:
         return call_with(make, settings, target, (x, y))
     (kind, first), (other, second) = recognised(names[0], x), recognised(names[1], y)
     if other is not kind or not kind.is_host or type(target) is Planning:
         return call_with(make, settings, target, (x, y))
     found = call(make, settings, target, kind.view(first, names[0]), kind.view(second, names[1]))
-    return one_or_all(given_back([(kind, first), (kind, second)], as_tuple(found)))
+    return one_or_all(given_back([(kind, first), (kind, second)], as_tuple(found), _said(make, settings, "like")))
 
 
-def _names_of(make: Maker, settings: Settings) -> tuple[str, ...]:
-    """Of the arrays that an operation takes."""
-    names: tuple[str, ...] | None = getattr(make, "names", None)
-    return names or make(*settings).names  # what a function makes tells it
+def _said(make: Maker, settings: Settings, what: str) -> Any:
+    """What the class of an operation says: the names of its arrays, for one."""
+    said = getattr(make, what, None)
+    return getattr(make(*settings), what) if said is None else said  # what a function makes tells it
 
 
 def call_with(make: Maker, settings: Settings, target: Wherever, arrays: tuple[Any, ...], out: Any = None) -> object:
@@ -105,7 +105,7 @@ def call_with(make: Maker, settings: Settings, target: Wherever, arrays: tuple[A
         given = arrays if out is None else (*arrays, out)
         kind: Any = kind_of_all(given)
         if kind is None:
-            names = _names_of(make, settings)
+            names = _said(make, settings, "names")
             require_all(names, arrays)
             names = (*names, "out")
             found = _alike(names, given)
@@ -230,7 +230,7 @@ def _viewed(
         if isinstance(result, PreparedCall):
             return result.viewed_as(given, out)
         if out is None:
-            return one_or_all(given_back(given, as_tuple(result)))
+            return one_or_all(given_back(given, as_tuple(result), _said(make, settings, "like")))
         kind.tell_written((out,))
         return out
 

@@ -213,8 +213,11 @@ class KernelPlan(Plan):
     def _finished(self, outs: list[Any]) -> object:
         """Converts results: to NumPy's scalars on the host; states of several fields on a device to NumPy's arrays."""
         if not self.kind.is_host:
-            (output,), device = self.outputs, cast("Device[Any]", self._device)
-            outs = [device.to_host(outs[0]).view(output.dtype).reshape(output.shape)]
+            to_host = cast("Device[Any]", self._device).to_host
+            outs = [
+                to_host(out).view(x.dtype).reshape(x.shape) if comes_to_host(x.dtype, self.specs) else out
+                for out, x in zip(outs, self.outputs, strict=True)
+            ]
         return results_of(outs, self.outputs)
 
 

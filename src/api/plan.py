@@ -98,6 +98,8 @@ def require_all(names: Sequence[str], arrays: Arrays) -> None:
 
 def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...]) -> None:
     """Raises InvalidArgumentError for an `out` of another shape or dtype, or one that cannot be written."""
+    if len(outs) < len(outputs):
+        raise InvalidArgumentError(f"out: expected None, as there are {len(outputs)} results, found one array")
     for out, output in zip(outs, outputs, strict=True):
         spec = kind.spec("out", out)
         if spec.shape != output.shape or spec.dtype != output.dtype:

@@ -35,12 +35,13 @@ R_co = TypeVar("R_co", covariant=True)
 Given: TypeAlias = Sequence[tuple[Kind, Any]]  # the caller's arrays, with their kinds
 
 
-def given_back(given: Given, results: Sequence[Any]) -> list[object]:
-    """Each result such as the array of its place (sorted values are as the values that came in), or as the first."""
+def given_back(given: Given, results: Sequence[Any], like: Sequence[int]) -> list[object]:
+    """Each result such as the array that `Operation.like` says, or that of its place, or as the first."""
     found: list[object] = []
     for number, x in enumerate(results):
-        kind, like = given[number if number < len(given) else 0]
-        found.append(kind.result(x, like))
+        number = like[number] if number < len(like) else number
+        kind, own = given[number if number < len(given) else 0]
+        found.append(kind.result(x, own))
     return found
 
 
@@ -75,7 +76,7 @@ class PreparedCall(Generic[R_co]):
 
     def viewed_as(self, given: Given, out: object) -> PreparedCall[Any]:
         """The same for arrays of kinds that are viewed as those of this one's."""
-        results = given_back(given, self.outs) if out is None else [out]
+        results = given_back(given, self.outs, self.plan.operation.like) if out is None else [out]
         copied = [like for kind, like in given if out is None and kind.copies]
         copied += [made for made, held in zip(results, self.outs, strict=True) if _is_a_copy(made, held)]
         if copied:

@@ -4,6 +4,8 @@
 # pyright: reportInvalidTypeVarUse=false
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, overload
 
 import numpy as np
@@ -15,7 +17,7 @@ from ..types.checks import checked_flag, index_of
 from ..types.indices import ScanKind
 from ..types.specs import HostArray
 from .arguments import axes_or_none, axis_or_none, check_like, check_policy
-from .call import call
+from .call import Maker, call
 from .signatures import (
     Axis,
     AxisOrAll,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from ..types.monoids import Monoid
     from ..types.params import ReducePolicy, ScanPolicy
 
-_SUM, _PROD, _MIN, _MAX, _ARGMIN, _ARGMAX, _ANY, _ALL = Reducer  # a member of an enumeration is looked up slowly
+_SUM, _PROD, _MIN, _MAX, _ARGMIN, _ARGMAX, _ANY, _ALL = (partial(Reduce, reducer=one) for one in Reducer)
 E = TypeVar("E")
 S = TypeVar("S")
 
@@ -73,14 +75,18 @@ def _fold(
     return Fold(axis, keepdims, of=monoid, policy=policy)
 
 
-def _reduced(reducer: Reducer, x: object, axis: object, keepdims: object, target: Where, key: Keyed = None) -> object:
+def _reduced(
+    make: Maker, x: object, axis: object, keepdims: object, target: Where, key: Keyed = None,
+    checked: Callable[[object], object] = axes_or_none,
+) -> object:  # fmt: skip
+    """By an operation of an axis, keepdims and a key."""
     if axis is not None and axis.__class__ is not int:
-        axis = axis_or_none(axis) if reducer.finds_index else axes_or_none(axis)
+        axis = checked(axis)
     if keepdims is not False:
         keepdims = checked_flag("keepdims", keepdims)
     if key is not None:
         check_like("key", key)
-    return call(Reduce, (axis, keepdims, reducer, key), target, x)
+    return call(make, (axis, keepdims, key), target, x)
 
 
 @is_arithmetic
@@ -125,7 +131,7 @@ def argmin(
 ) -> object:  # fmt: skip
     """The index of the minimum, in the order of `key` if one is given: the first of equals; the first NaN or NaT where
     there is one. `axis` is one, or None for the flattened array; the rest is as for `sum`."""
-    return _reduced(_ARGMIN, x, axis, keepdims, target, key)
+    return _reduced(_ARGMIN, x, axis, keepdims, target, key, axis_or_none)
 
 
 @is_place
@@ -134,7 +140,7 @@ def argmax(
 ) -> object:  # fmt: skip
     """The index of the maximum, in the order of `key` if one is given: the first of equals; the first NaN or NaT where
     there is one. `axis` is one, or None for the flattened array; the rest is as for `sum`."""
-    return _reduced(_ARGMAX, x, axis, keepdims, target, key)
+    return _reduced(_ARGMAX, x, axis, keepdims, target, key, axis_or_none)
 
 
 @is_truth

@@ -157,7 +157,7 @@ def steps_of(inputs: Sequence[Lines], outs: Sequence[Lines], works: Works, way: 
         if end < result.spec.nbytes:
             raise InvalidArgumentError(
                 f"outputs: expected an array of {end} bytes, as many as the works write, found one of "
-                f"{result.spec.nbytes}"
+                f"{result.spec.nbytes}{'' if end else '; what no work writes, `answer` gives'}"
             )
     for result, out in zip(results, outs, strict=True):
         if result is not out:

@@ -115,6 +115,7 @@ class Operation(ABC):
     """The base of all operations. They compare and hash by value, as they are part of a plan's key."""
 
     names: ClassVar[tuple[str, ...]] = ("x",)  # of the inputs, as error messages have them
+    like: ClassVar[tuple[int, ...]] = ()  # of results, whose name they have in a table: by default that of their place
     title: ClassVar[str] = ""  # the public function's name, if it is not that of the class
     reads_words: ClassVar[bool] = False  # whole ones of short elements, where memory begins with one
     commutes: bool = True  # whether elements of a row may be combined in any order
@@ -232,7 +233,7 @@ def copying(*copies: Copy) -> Work:
     return single(Schedule((), ()), {}, copies)
 
 
-def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo) -> int:
+def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name: str = "x") -> int:
     """Rows per launch, by a row's elements, bytes in the largest buffer and workgroups; CapabilityError for none."""
     asked = (
         (length, LARGEST_U32, "elements"),
@@ -242,7 +243,7 @@ def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo) -> in
     for found, most, what in asked:
         if found > most:
             raise CapabilityError(
-                f"x: a row of {length} elements takes {found} {what}, more than target {info.name!r} has: {most}"
+                f"{name}: a row of {length} elements takes {found} {what}, more than target {info.name!r} has: {most}"
             )
     return min(most // max(1, found) for found, most, _ in asked)
 

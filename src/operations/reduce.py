@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 class Reducer(Enum):
     """NumPy's reductions, by their names there."""
 
-    __hash__ = object.__hash__  # each call looks a plan up by it, and Enum's own is slow
-
     SUM = "sum"
     PROD = "prod"
     MIN = "min"
@@ -136,8 +134,8 @@ class Reduction(OverMonoid):
 class Reduce(Reduction):
     """One of NumPy's reductions, with NumPy's result dtypes."""
 
-    reducer: Reducer = Reducer.SUM
     key: SortableKey[Any, Any] | None = None  # of min, max, argmin and argmax
+    reducer: Reducer = Reducer.SUM
 
     @property
     def called(self) -> str:
@@ -221,7 +219,7 @@ class Fold(ByMonoid, Reduction):
         known = numpys.get(cast("type[Any]", type(self.of))) if self.policy is None else None
         if known is None or not adds_as_numpy(self.of, known.value, x.dtype):
             return self
-        return Reduce(self.axis, self.keepdims, known)
+        return Reduce(self.axis, self.keepdims, reducer=known)
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given

@@ -1,4 +1,5 @@
-"""Out-of-core calls part by part: batches of whole rows; parts of long rows that are reduced, scanned or selected from.
+"""Out-of-core calls part by part: batches of whole rows; parts of long rows that are reduced, scanned or selected from,
+and of arrays that share no rows.
 
 Rows are independent, so they are sent in batches where a device holds several. A longer row's works are those of a
 device whose bindings hold no row: parts of the array are uploaded; what one work leaves for another stays resident, and
@@ -88,12 +89,9 @@ class _NotByParts(Exception):
     """Works do not take arrays part by part, or leave more between them than the device's free memory."""
 
 
-def works_in_pieces(
-    operation: Operation, rows: int, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
-) -> InPieces | None:
+def works_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int) -> InPieces | None:
     """Runs in order, each on the parts of arrays that it takes. The size of parts is chosen by pretending bindings of
     that size, so that all fits `free` bytes."""
-    specs = specs_on_device((rows, length), dtypes)
     nbytes = sum(spec.nbytes for spec in specs)
     wanted = power_below(min(free, (_PLACED if isinstance(operation, TopK) else 1) * piece_length(nbytes, 1)))
     less = (wanted >> n for n in range(wanted.bit_length()) if wanted >> n > nbytes // _MOST_PARTS)
@@ -117,15 +115,16 @@ def _with(binding: int, operation: Operation, specs: tuple[Spec, ...], target: H
     results = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
     works = operation.works(specs, info)
     arrays = [*specs, *results, *(Spec(output.shape, output.dtype) for output in works.between)]
-    stay = [n for n, array in enumerate(arrays) if n > len(results) or (n and array.nbytes <= free // _SHARE)]
+    given, ends = len(specs), len(specs) + len(results)
+    stay = [n for n, array in enumerate(arrays) if n >= ends or (n >= given and array.nbytes <= free // _SHARE)]
     stays = tuple(arrays[number].nbytes for number in stay)
-    if span(stays) > free or any(work.copies for work in works):
+    if span(stays) > free or any(work.copies or (work.as_it_lies and given > 1) for work in works):
         raise _NotByParts
     places = {number: place for place, number in enumerate(stay)}
-    tasks = [_task_of(schedule, slices, arrays, places) for work in works for schedule, slices in runs_of(work)]
+    tasks = [_task_of(schedule, slices, arrays, given, places) for work in works for schedule, slices in runs_of(work)]
 
-    def through(desk: Desk, given: Flat, outs: Flat) -> None:
-        held = [*given, *outs]
+    def through(desk: Desk, inputs: Flat, outs: Flat) -> None:
+        held = [*inputs, *outs]
         pieces = (
             Piece([[held[n][part]] for n, part in ins], task, [held[n][part] for n, part in left])
             for task, ins, left in tasks
@@ -139,24 +138,24 @@ def _with(binding: int, operation: Operation, specs: tuple[Spec, ...], target: H
 
 
 def _task_of(
-    schedule: Schedule, slices: Slices, arrays: Sequence[Spec], stay: dict[int, int]
+    schedule: Schedule, slices: Slices, arrays: Sequence[Spec], inputs: int, stay: dict[int, int]
 ) -> tuple[Task, list[Part], list[Part]]:
-    """A run on parts of arrays (inputs, outputs and intermediates, some of which stay resident, at these places) as a
-    task with its uploads and downloads. Raises _NotByParts if an array would be uploaded and downloaded."""
+    """A run on parts of arrays (so many inputs, then outputs and intermediates, some of which stay resident, at these
+    places) as a task with its uploads and downloads. Raises _NotByParts if one would be uploaded and downloaded."""
     given: list[tuple[Part, int]] = []
     left: list[tuple[Part, int]] = []
     for (number, part), buffer in zip(slices, given_buffers(schedule), strict=True):
         if number in stay:
             continue
-        if buffer.role is not (Role.OUTPUT if number else Role.INPUT):
+        if buffer.role is not (Role.INPUT if number < inputs else Role.OUTPUT):
             raise _NotByParts
         first, count = part or (0, arrays[number].size)
-        (left if number else given).append(((number, slice(first, first + count)), buffer.nbytes))
+        (given if number < inputs else left).append(((number, slice(first, first + count)), buffer.nbytes))
     moved = len(given) + len(left)
     ahead = iter(range(len(given))), iter(range(len(given), moved))
     lines: list[Lines] = []
     for number, part in slices:
-        handle = moved + stay[number] if number in stay else next(ahead[number > 0])
+        handle = moved + stay[number] if number in stay else next(ahead[number >= inputs])
         whole = Lines(handle, Spec((arrays[number].size,), arrays[number].dtype))
         lines.append(whole.part(*part) if number in stay and part is not None else whole)
     steps = Steps(moved + len(stay), [], [Launch(schedule, tuple(lines))])

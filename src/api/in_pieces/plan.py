@@ -19,10 +19,10 @@ from ...operations.sort import Sort
 from ...targets.base import HasRoom
 from ...types.dtypes import native
 from ...types.errors import CapabilityError, DeviceMemoryError
-from ...types.specs import HostArray, Spec
+from ...types.specs import HostArray, Memory, Spec
 from ..kernel_plan import KernelPlan
 from ..plan import Arrays, Cost, Plan, overlap_partly, require_fitting, results_of
-from .desk import InPieces
+from .desk import InPieces, specs_on_device
 from .parts import candidates_in_pieces, rows_in_pieces, whole_at_once, works_in_pieces
 from .sort import merge_in_pieces, sort_in_pieces
 
@@ -134,13 +134,16 @@ def _way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoo
         return merge_in_pieces(operation, operation.outputs(*specs)[0].shape[0], dtypes, target, free)
     turned = operation.on_rows() if len({spec.shape for spec in specs}) == 1 else None
     if turned is None:
-        return sort_in_pieces(operation, length, dtypes, target, free)
+        given = tuple(Spec(spec.shape, dtype, Memory.CUDA) for spec, dtype in zip(specs, dtypes, strict=True))
+        return sort_in_pieces(operation, length, dtypes, target, free) or works_in_pieces(
+            operation, given, target, free
+        )
     batches = None if rows == 1 else rows_in_pieces(turned, rows, length, dtypes, target, free)
-    if batches is not None or len(specs) > 1:
+    if batches is not None:
         return batches
     if isinstance(operation, Sort | Argsort):
         return sort_in_pieces(turned, length, dtypes, target, free)
-    parts = works_in_pieces(turned, rows, length, dtypes, target, free)
+    parts = works_in_pieces(turned, specs_on_device((rows, length), dtypes), target, free)
     return parts or candidates_in_pieces(turned, length, dtypes[0], target, free)
 
 

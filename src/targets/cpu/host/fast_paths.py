@@ -59,7 +59,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             dtype = given[0].dtype
             argsort = ArgsortPath(policy, dtype, 0, order, dtype.kind == "f").run
             return Native(partial(sorted_pairs, argsort=argsort))
-        case Reduce(axis, keepdims, reducer, None):
+        case Reduce(axis, keepdims, None, reducer):
             reduction = host_reduction(reducer, given[0].dtype, len(given[0].shape), axis, keepdims)
             return None if reduction is None else Native(reduction)
         case Cumsum(axis):
