@@ -95,7 +95,7 @@ def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y:
 
 def _said(make: Maker, settings: Settings, what: str) -> Any:
     """What the class of an operation says: the names of its arrays, for one."""
-    said = getattr(make, what, None)
+    said = getattr(getattr(make, "func", make), what, None)  # a partial's class, too
     return getattr(make(*settings), what) if said is None else said  # what a function makes tells it
 
 
