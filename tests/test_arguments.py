@@ -303,7 +303,7 @@ def test_an_axis_is_whatever_is_an_index(zero: Any) -> None:
     assert gpusort.top_k(ROW, zero, axis=zero)[0].tolist() == []
 
 
-@pytest.mark.parametrize("value", [3, "nothing", Empty(), [("a", "f4"), ("a", "f4")], ("f4", -1)], ids=repr)
+@pytest.mark.parametrize("value", [3, None, "nothing", Empty(), [("a", "f4"), ("a", "f4")], ("f4", -1)], ids=repr)
 def test_what_is_no_dtype_is_named(value: object) -> None:
     for name in ("key_for", "number_for"):
         assert refused(name, [value], {}).startswith("dtype: ")
