@@ -263,6 +263,33 @@ def test_what_a_frozen_keys_class_has_may_change(target: str, monkeypatch: pytes
 
 
 @attrs.frozen
+class AsShortAsItsClassSays(key_cases.Flipped):
+    """Numbers below two to the power of `bits`, which is no field."""
+
+    bits: ClassVar[int] = 4
+
+    def to_word(self, element: U32) -> U32:
+        return element
+
+    def from_word(self, word: U32) -> U32:
+        return word
+
+    def to_rank(self, element: U32) -> U32:
+        return element
+
+
+def test_how_many_bits_the_class_of_a_key_says_may_change(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a radix sort each digit is a pass."""
+    for bits in (4, 24, 8):
+        monkeypatch.setattr(AsShortAsItsClassSays, "bits", bits)
+        x = np.random.default_rng(bits).integers(0, 1 << bits, 700, "u4")
+        found = gpusort.sort(x, key=AsShortAsItsClassSays(), algorithm=gpusort.Radix(), target=target)
+        assert found.tolist() == np.sort(x).tolist()
+        found = gpusort.argsort(x, key=AsShortAsItsClassSays(), target=target)
+        assert found.tolist() == np.argsort(x, kind="stable").tolist()
+
+
+@attrs.frozen
 class InPairs(key_cases.Flipped):
     """Numbers, of which two at a time tie."""
 
