@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,31 @@ def test_a_prepared_call_asks_each_time(x: Array, tmp_path: Path) -> None:
         least(left)
     with pytest.raises(gpusort.InvalidArgumentError, match=f"^values: {REFUSED}"):
         placed(keys, left)
+
+
+def test_a_folder_is_listed_again_once_it_has_changed(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, listdir = list[str](), os.listdir
+    np.save(tmp_path / "x.npy", x)
+    held: Any = np.load(tmp_path / "x.npy", mmap_mode="r")
+
+    def noted(folder: str) -> list[str]:
+        seen.append(folder)
+        return listdir(folder)
+
+    monkeypatch.setattr(os, "listdir", noted)
+    for listed in (1, 2):  # its time may be that of a change to come, too
+        gpusort.sum(held)
+        assert seen == listed * [str(tmp_path)]
+    long_ago = time.time() - 60
+    os.utime(tmp_path, (long_ago, long_ago))
+    for _ in range(3):
+        gpusort.sum(held)
+    assert seen == 3 * [str(tmp_path)]
+    left = half_written(tmp_path, x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+        gpusort.sum(left)
 
 
 def test_what_is_written_over_need_not_be_whole(x: Array, tmp_path: Path) -> None:
