@@ -152,6 +152,16 @@ def test_a_folder_is_listed_again_once_it_has_changed(
         gpusort.sum(left)
 
 
+def test_a_map_stays_whose_folder_is_gone(x: Array, tmp_path: Path) -> None:
+    (folder,) = folders(tmp_path, "data")
+    np.save(folder / "x.npy", x)
+    held: Any = np.load(folder / "x.npy", mmap_mode="r")
+    shutil.rmtree(folder)
+    assert gpusort.min(held) == x.min()
+    folder.touch()  # a file of that name
+    assert gpusort.min(held) == x.min()
+
+
 def test_what_is_written_over_need_not_be_whole(x: Array, tmp_path: Path) -> None:
     held = half_written(tmp_path, x)
     gpusort.sort(-x, out=held)

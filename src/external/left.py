@@ -88,7 +88,7 @@ def left_of(file: str, where: Path | None) -> Iterator[Left]:
     beside, name = os.path.split(file)
     names, lead = set[str](), f"{name}@"
     for folder in {beside, beside if where is None else os.fspath(where)}:
-        with suppress(FileNotFoundError, PermissionError):
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             names.update(name for name in _parts_in(folder) if name.startswith(lead))
     numbers = {name.removeprefix(lead).partition(".")[0] for name in names}
     for position in sorted(int(number) for number in numbers if number.isascii() and number.isdecimal()):
