@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pytest
@@ -250,6 +250,35 @@ def test_what_is_no_monoid_is_named(name: str, monoid: object, said: str) -> Non
     message = refused(name, [X, monoid], {})
     assert message.startswith("monoid: expected a monoid, e.g. Sum(number_for(x.dtype)), ")
     assert said in message
+
+
+class Named(NamedTuple):
+    """All that a key and a monoid have, in a tuple."""
+
+    element: object = U32
+    word: object = U32
+    state: object = U32
+    greatest: object = U32(0xFFFFFFFF)
+    from_word: object = U32
+    to_rank: object = U32
+    mirrored: object = U32
+    lift: object = U32
+
+    def to_word(self, element: U32) -> U32:
+        return element
+
+    def combine(self, a: U32, b: U32) -> U32:
+        return a + b
+
+    def identity(self) -> U32:
+        return U32(0)
+
+
+@pytest.mark.parametrize("name", [*WITH_MONOIDS, *KEYED])
+def test_a_tuple_is_no_key_and_no_monoid(name: str) -> None:
+    """Plain Python would run its methods, and no kernel finds them."""
+    given, options = ([X, Named()], {}) if name in WITH_MONOIDS else (arguments(name), {"key": Named()})
+    assert refused(name, given, options).endswith(", found a tuple, Named: make its class one of attrs, frozen")
 
 
 class Unhashable(OfPythons):

@@ -62,6 +62,8 @@ def check_like(parameter: str, value: object) -> None:
         found = f"the class {value.__name__}: make a value of it"
     elif missing:
         found = f"{value!r}, which has no {', '.join(missing)}"
+    elif isinstance(value, tuple):  # to kernels its elements and nothing more
+        found = f"a tuple, {type(cast(object, value)).__name__}: make its class one of attrs, frozen"
     elif parameter != "algorithm":  # by the others compiled code is found again
         try:
             hash(value)
