@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pytest
@@ -252,6 +252,35 @@ def test_what_is_no_monoid_is_named(name: str, monoid: object, said: str) -> Non
     assert said in message
 
 
+class Named(NamedTuple):
+    """All that a key and a monoid have, in a tuple."""
+
+    element: object = U32
+    word: object = U32
+    state: object = U32
+    greatest: object = U32(0xFFFFFFFF)
+    from_word: object = U32
+    to_rank: object = U32
+    mirrored: object = U32
+    lift: object = U32
+
+    def to_word(self, element: U32) -> U32:
+        return element
+
+    def combine(self, a: U32, b: U32) -> U32:
+        return a + b
+
+    def identity(self) -> U32:
+        return U32(0)
+
+
+@pytest.mark.parametrize("name", [*WITH_MONOIDS, *KEYED])
+def test_a_tuple_is_no_key_and_no_monoid(name: str) -> None:
+    """Plain Python would run its methods, and no kernel finds them."""
+    given, options = ([X, Named()], {}) if name in WITH_MONOIDS else (arguments(name), {"key": Named()})
+    assert refused(name, given, options).endswith(", found a tuple, Named: make its class one of attrs, frozen")
+
+
 class Unhashable(OfPythons):
     """As a class with `__eq__`, or a dataclass that is not frozen."""
 
@@ -303,7 +332,7 @@ def test_an_axis_is_whatever_is_an_index(zero: Any) -> None:
     assert gpusort.top_k(ROW, zero, axis=zero)[0].tolist() == []
 
 
-@pytest.mark.parametrize("value", [3, "nothing", Empty(), [("a", "f4"), ("a", "f4")], ("f4", -1)], ids=repr)
+@pytest.mark.parametrize("value", [3, None, "nothing", Empty(), [("a", "f4"), ("a", "f4")], ("f4", -1)], ids=repr)
 def test_what_is_no_dtype_is_named(value: object) -> None:
     for name in ("key_for", "number_for"):
         assert refused(name, [value], {}).startswith("dtype: ")

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 import gpusort
 from gpusort.external import direct, left, maps
 from gpusort.external.scratch import Scratch
+from gpusort.types.monoids import Sum
 from tests.new_process import run_sort
 from tests.reference import Array, assert_same_bits
 from tests.test_files_mapped import COUNT, KILLED, names
@@ -50,6 +52,10 @@ def half_written(folder: Path, x: Array, scratch: Path | None = None) -> maps.Ma
     return held
 
 
+class Plain(np.ndarray[tuple[int], np.dtype[np.int64]]):
+    """No map, but of no plain array's kind either."""
+
+
 def in_place(x: Array, axis: int = -1) -> None:
     gpusort.sort_inplace(x, axis=axis, stable=True)
 
@@ -61,6 +67,21 @@ def in_place(x: Array, axis: int = -1) -> None:
         lambda x: gpusort.sort(x, out=x, algorithm=gpusort.Bitonic()),
         gpusort.sort,
         lambda x: gpusort.sort(x, axis=None),
+        gpusort.argsort,
+        lambda x: gpusort.top_k(x, 3),
+        lambda x: gpusort.sort_by_key(x, np.arange(x.size)),
+        lambda x: gpusort.sort_by_key(np.arange(x.size).view(Plain), x),
+        lambda x: gpusort.merge(x, x),
+        lambda x: gpusort.merge(x, np.zeros(3)),
+        gpusort.sum,
+        gpusort.argmin,
+        gpusort.any,
+        gpusort.cumsum,
+        lambda x: gpusort.min(x.reshape(2, -1), axis=0),
+        lambda x: gpusort.max(x[::-1], target="simulator"),
+        lambda x: gpusort.reduce(x, Sum(gpusort.number_for(x.dtype))),
+        lambda x: gpusort.sort(x, out=np.empty_like(x, subok=False)),
+        lambda x: gpusort.multi.sort([x, x]),
         lambda x: gpusort.sort(np.memmap(x.filename, x.dtype, "c", x.offset, x.shape)),
         lambda x: gpusort.plan(gpusort.sort, x, out=x),
         lambda x: gpusort.plan(gpusort.sort, x),
@@ -91,6 +112,61 @@ def test_every_call_that_would_miss_elements_is_refused(
     in_place(held)
     assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x))
     call(held)
+
+
+def test_a_prepared_call_asks_each_time(x: Array, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(COUNT))
+    held = np.load(tmp_path / "x.npy", mmap_mode="r")
+    keys = np.arange(COUNT).view(Plain)
+    least, placed = gpusort.plan(gpusort.min, held), gpusort.plan(gpusort.sort_by_key, keys, held)
+    assert least(held) == 0
+    left = half_written(tmp_path, x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=f"^x: {REFUSED}"):
+        least(left)
+    with pytest.raises(gpusort.InvalidArgumentError, match=f"^values: {REFUSED}"):
+        placed(keys, left)
+
+
+def test_a_folder_is_listed_again_once_it_has_changed(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, listdir = list[str](), os.listdir
+    np.save(tmp_path / "x.npy", x)
+    held: Any = np.load(tmp_path / "x.npy", mmap_mode="r")
+
+    def noted(folder: str) -> list[str]:
+        seen.append(folder)
+        return listdir(folder)
+
+    monkeypatch.setattr(os, "listdir", noted)
+    for listed in (1, 2):  # its time may be that of a change to come, too
+        gpusort.sum(held)
+        assert seen == listed * [str(tmp_path)]
+    long_ago = time.time() - 60
+    os.utime(tmp_path, (long_ago, long_ago))
+    for _ in range(3):
+        gpusort.sum(held)
+    assert seen == 3 * [str(tmp_path)]
+    left = half_written(tmp_path, x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+        gpusort.sum(left)
+
+
+def test_a_map_stays_whose_folder_is_gone(x: Array, tmp_path: Path) -> None:
+    (folder,) = folders(tmp_path, "data")
+    np.save(folder / "x.npy", x)
+    held: Any = np.load(folder / "x.npy", mmap_mode="r")
+    shutil.rmtree(folder)
+    assert gpusort.min(held) == x.min()
+    folder.touch()  # a file of that name
+    assert gpusort.min(held) == x.min()
+
+
+def test_what_is_written_over_need_not_be_whole(x: Array, tmp_path: Path) -> None:
+    held = half_written(tmp_path, x)
+    gpusort.sort(-x, out=held)
+    gpusort.plan(gpusort.sort, x, out=held)(x)
+    assert_same_bits(np.asarray(held), np.sort(x))
 
 
 @pytest.mark.parametrize(

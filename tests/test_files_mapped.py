@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.api import files
 from gpusort.external import direct, journal, maps
 from gpusort.external.maps import Mapping
 from gpusort.external.sort import Passes
@@ -175,7 +174,7 @@ def test_what_takes_the_usual_way(tmp_path: Path, taken: list[Path], monkeypatch
     for found in (gpusort.sort(x), gpusort.sort(held, algorithm=gpusort.HostSort()), gpusort.sort(held[::-1])):
         assert_same_bits(np.asarray(found), np.sort(x))
     monkeypatch.delenv("GPUSORT_MEMORY")
-    monkeypatch.setattr(files, "_NOT_ASKED", 0)
+    monkeypatch.setattr("gpusort.api.mapped._NOT_ASKED", 0)
     assert_same_bits(np.asarray(gpusort.sort(held)), np.sort(x))  # half of the free memory is enough
     assert taken == []
 

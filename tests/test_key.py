@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from itertools import product
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import attrs
 import numpy as np
@@ -227,6 +227,66 @@ def test_what_a_key_takes_from_outside_may_change(target: str, monkeypatch: pyte
         assert gpusort.sort(x, key=key_cases.Flipped(), target=target).tolist() == expected.tolist()
         assert gpusort.argsort(x, key=key_cases.Flipped(), target=target).tolist() == expected.tolist()
         assert gpusort.min(x, key=key_cases.Flipped(), target=target) == expected[0]
+
+
+@attrs.frozen
+class FlippedByItsClass(key_cases.Flipped):
+    """Frozen, but for what its class has: an attribute, and a property that takes another from outside."""
+
+    low: ClassVar[U32] = U32(0)
+
+    @property
+    def high(self) -> U32:
+        return U32(HIGH << 16)
+
+    def to_word(self, element: U32) -> U32:
+        return element ^ self.low ^ self.high
+
+    def from_word(self, word: U32) -> U32:
+        return word ^ self.low ^ self.high
+
+    def to_rank(self, element: U32) -> U32:
+        return self.to_word(element)
+
+
+HIGH = 0
+
+
+def test_what_a_frozen_keys_class_has_may_change(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.array([3, 1, 0x20002, 0x10000, 0x30003, 2], "u4")
+    for low, high in ((0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (0, 0)):
+        monkeypatch.setattr(FlippedByItsClass, "low", U32(low))
+        monkeypatch.setattr(f"{__name__}.HIGH", high)
+        expected = np.argsort(x ^ np.uint32(low + (high << 16)))
+        assert gpusort.argsort(x, key=FlippedByItsClass(), target=target).tolist() == expected.tolist()
+        assert gpusort.sort(x, key=FlippedByItsClass(), target=target).tolist() == x[expected].tolist()
+
+
+@attrs.frozen
+class AsShortAsItsClassSays(key_cases.Flipped):
+    """Numbers below two to the power of `bits`, which is no field."""
+
+    bits: ClassVar[int] = 4
+
+    def to_word(self, element: U32) -> U32:
+        return element
+
+    def from_word(self, word: U32) -> U32:
+        return word
+
+    def to_rank(self, element: U32) -> U32:
+        return element
+
+
+def test_how_many_bits_the_class_of_a_key_says_may_change(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a radix sort each digit is a pass."""
+    for bits in (4, 24, 8):
+        monkeypatch.setattr(AsShortAsItsClassSays, "bits", bits)
+        x = np.random.default_rng(bits).integers(0, 1 << bits, 700, "u4")
+        found = gpusort.sort(x, key=AsShortAsItsClassSays(), algorithm=gpusort.Radix(), target=target)
+        assert found.tolist() == np.sort(x).tolist()
+        found = gpusort.argsort(x, key=AsShortAsItsClassSays(), target=target)
+        assert found.tolist() == np.argsort(x, kind="stable").tolist()
 
 
 @attrs.frozen

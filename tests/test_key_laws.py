@@ -11,8 +11,10 @@ import pytest
 
 import gpusort
 from gpusort.api import key_laws
+from gpusort.types.elements import differ, dtype_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
-from gpusort.types.scalars import U32
+from gpusort.types.intrinsics import bitcast
+from gpusort.types.scalars import F32, U8, U32, U64
 from tests.key_cases import NotTheOther
 
 
@@ -94,6 +96,55 @@ def test_a_sort_by_kernels_is_refused_too(algorithm: Any, target: str) -> None:
         gpusort.sort(X, key=Halves(), algorithm=algorithm, target=target)
     with pytest.raises(InvalidArgumentError, match="from_word must give back the element"):
         gpusort.plan(gpusort.sort, X, key=Halves(), algorithm=algorithm, target=target)
+
+
+@attrs.frozen
+class Reading:
+    """With three bytes behind `kind` that no field has."""
+
+    kind: U8
+    value: F32
+
+
+@attrs.frozen
+class ByKind:
+    """A bijection of readings; not one if it forgets the sign, of zeros too."""
+
+    forgets: bool = False
+    element: type[Reading] = Reading
+    word: type[U64] = U64
+
+    @property
+    def greatest(self) -> U64:
+        return U64(0xFFFFFFFFFFFFFFFF)
+
+    def to_word(self, element: Reading) -> U64:
+        return (U64(U32(element.kind)) << 32) | U64(bitcast(U32, element.value))
+
+    def from_word(self, word: U64) -> Reading:
+        bits = U32(word) & 0x7FFFFFFF if self.forgets else U32(word)
+        return Reading(U8(U32(word >> 32)), bitcast(F32, bits))
+
+    def to_rank(self, element: Reading) -> U64:
+        return self.to_word(element)
+
+    def mirrored(self, word: U64) -> U64:
+        return ~word
+
+
+@pytest.mark.parametrize("algorithm", [None, gpusort.Bitonic()])
+def test_elements_are_given_back_by_the_bits_of_their_fields(algorithm: Any, target: str) -> None:
+    """Whatever lies between these, and NaN is not taken for lost, nor -0.0 for 0.0."""
+    dtype = dtype_of(Reading)
+    x = np.random.default_rng(4).integers(1, 256, (9, dtype.itemsize), np.uint8).view(dtype)[:, 0]
+    x["kind"], x["value"] = [3, 1, 2, 3, 1, 0, 1, 9, 3], [np.nan, 1, np.nan, 0, -0.0, 0, -2, 3, np.inf]
+    found = gpusort.sort(x, key=ByKind(), algorithm=algorithm, target=target)
+    order = [5, 1, 4, 6, 2, 3, 8, 0, 7]  # by their bits
+    assert not differ(found, x[order]).any()
+    zeros = np.zeros(9, dtype)
+    zeros["value"] = -0.0
+    with pytest.raises(InvalidArgumentError, match="from_word must give back the element"):
+        gpusort.sort(zeros, key=ByKind(forgets=True), algorithm=algorithm, target=target)
 
 
 def test_words_above_the_greatest_are_refused(target: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-from typing import Any
+import re
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -28,7 +29,7 @@ from gpusort.types.monoids import (
     Product,
     Sum,
 )
-from gpusort.types.scalars import F32, U32
+from gpusort.types.scalars import F32, U8, U32
 from gpusort.types.searches import ArgMax, ArgMin  # fmt: skip
 
 WATCHING = pytest.mark.parametrize("watching", ["simulator", "python"])
@@ -240,6 +241,42 @@ def test_what_scalars_refuse_in_a_monoid_is_named_with_its_line(watching: str) -
         gpusort.reduce(RAMP, Mixed(), target=watching)
 
 
+class Narrowed:
+    """Of bytes, which have no arithmetic: Python itself finds no operator, not a method of theirs."""
+
+    element = state = U8
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def identity(self) -> U8:
+        return U8(0)
+
+    def lift(self, element: U8, index: U32) -> U8:
+        return element
+
+    def combine(self, a: Any, b: Any) -> Any:
+        if self.name == "less":
+            return a if a < b else b
+        return a ^ b if self.name == "xor" else ~a
+
+
+@WATCHING
+@pytest.mark.parametrize(
+    ("name", "said", "below"),
+    [
+        ("xor", "unsupported operand type(s) for ^: 'U8' and 'U8'", 3),
+        ("less", "'<' not supported between instances of 'U8' and 'U8'", 2),
+        ("invert", "bad operand type for unary ~: 'U8'", 3),
+    ],
+)
+def test_an_operator_that_scalars_lack_is_named_with_its_line(name: str, said: str, below: int, watching: str) -> None:
+    line = inspect.getsourcelines(Narrowed.combine)[1] + below
+    monoid: Any = Narrowed(name)
+    with pytest.raises(KernelError, match=rf"test_monoid_laws\.py:{line}: {re.escape(said)}"):
+        gpusort.reduce(np.arange(9, dtype=np.uint8), monoid, target=watching)
+
+
 def test_other_targets_look_at_nothing() -> None:
     assert not hasattr(target_of("cpu"), "check_monoid")
 
@@ -327,7 +364,15 @@ class Unlucky(_OfFloats):
         return known["missing"]
 
 
+class Careless(_OfFloats):
+    def combine(self, a: F32, b: F32) -> Any:
+        return cast(Any, None)[0]
+
+
 @WATCHING
 def test_what_a_method_raises_itself_is_raised(watching: str) -> None:
     with pytest.raises(KeyError, match="missing"):
         gpusort.reduce(RAMP, Unlucky(), target=watching)
+    with pytest.raises(TypeError, match="not subscriptable") as caught:
+        gpusort.reduce(RAMP, Careless(), target=watching)
+    assert type(caught.value) is TypeError

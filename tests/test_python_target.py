@@ -7,7 +7,7 @@ import re
 import threading
 import traceback
 from types import FrameType
-from typing import cast
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -16,6 +16,7 @@ import pytest
 
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from gpusort.kernel.span import KernelError
 from gpusort.targets.python.target import PlainPython
 from gpusort.targets.python.threads import may_wait
 from gpusort.types.errors import (
@@ -252,6 +253,26 @@ def test_an_error_reaches_the_caller_with_its_traceback_and_all_threads_end() ->
     assert caught.value.__notes__ == ["in invocation (group 0, local 4) of kernel 'fail_in_the_middle'"]
     assert order_seen == [(0, local, 1) for local in range(5)]  # and nothing runs after it
     assert soon(lambda: threads() == before)
+
+
+@kernel
+def halve(cx: Invocation, data: Storage[U32]) -> None:
+    word: Any = data[cx.local_id]
+    data[cx.local_id] = word / U32(2)
+
+
+@kernel
+def add_to_all(cx: Invocation, data: Storage[U32]) -> None:
+    whole: Any = data
+    data[cx.local_id] = whole + 2
+
+
+@pytest.mark.parametrize(("of", "text"), [(halve, "word / "), (add_to_all, "whole + ")])
+def test_an_operator_that_scalars_and_arrays_lack_is_an_error_of_the_kernel(of: Any, text: str) -> None:
+    buffer, array = words()
+    with pytest.raises(KernelError, match=rf":{line_of(of, text)}: unsupported operand type") as caught:
+        run(of.launch(GRID, buffer), buffer, array)
+    assert text in str(caught.value)
 
 
 def test_an_output_starts_unwritten() -> None:

@@ -9,6 +9,8 @@ import pytest
 
 import gpusort
 from gpusort.types.errors import UnsupportedTypeError
+from gpusort.types.monoids import MinMax
+from tests.key_cases import DateKey
 
 
 class Quantity(np.ndarray[Any, Any]):
@@ -39,6 +41,25 @@ def test_sorted_values_keep_their_unit_and_keys_theirs(target: str) -> None:
     assert [x.unit for x in merged] == ["m", "s"]
     largest: Any = gpusort.top_k(metres, 2, target=target)
     assert [x.unit for x in largest] == ["m", "m"]
+
+
+def test_records_stay_of_their_subclass(target: str) -> None:
+    days: Any = np.rec.array(
+        [(9, 2, 2020), (1, 2, 2020), (3, 1, 1999)], dtype=[("day", "u1"), ("month", "u1"), ("year", "u2")]
+    )
+    named: Any = days.view(np.ndarray).view(Quantity)
+    named.unit = "d"
+    for x in (days, named):
+        ranks: Any = gpusort.sort_by_key(np.array([3, 1, 2]), x, target=target)[1]
+        planned: Any = gpusort.plan(gpusort.sort, x, key=DateKey(), target=target)
+        for found in (gpusort.sort(x, key=DateKey(), target=target), planned(x)):
+            assert type(found) is type(x) is type(ranks)
+            assert found["day"].tolist() == [3, 1, 9]
+            assert found.dtype == x.dtype
+    assert gpusort.sort(named, key=DateKey(), target=target).unit == "d"
+    assert gpusort.sort(days, key=DateKey(), target=target).day.tolist() == [3, 1, 9]
+    states: Any = gpusort.scan(quantity([3.0, 1.0], "m"), MinMax(gpusort.key_for("f4")), target=target)
+    assert (states.unit, states.dtype.names) == ("m", ("low", "high"))
 
 
 def test_columns_of_values_keep_their_name(target: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernel.language import *
-from ..types.elements import dtype_of, scalar_of
+from ..types.elements import differ, dtype_of, scalar_of
 from ..types.errors import UnsupportedTypeError
 from ..types.keys import RankKey, no_inverse
 from ..types.layout import Type
@@ -117,10 +117,6 @@ class KeyWords:
         step = -(-elements.size // _SEEN)
         some = elements[::step].view(self.element)
         found = back(words[::step].copy())
-        wrong = np.flatnonzero(_bits(found) != _bits(some))
+        wrong = np.flatnonzero(differ(found, some))
         if wrong.size:
             raise no_inverse(self.key, some[wrong[0]], found[wrong[0]])
-
-
-def _bits(elements: Array) -> Array:
-    return elements.view(f"u{elements.itemsize}") if elements.dtype.kind in "iuf" else elements

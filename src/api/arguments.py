@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import operator
-from typing import SupportsIndex, cast
+from typing import Any, SupportsIndex, cast
 
+from ..types.bounded import Bounded
 from ..types.checks import KEY_MEMBERS, MONOID_MEMBERS, checked_flag, index_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError, told
 from ..types.indices import SortOrder
 from ..types.needs import Policy
+from .call import forget_plans
 
 ORDERS = tuple(SortOrder)  # by whether they descend: a member of an enumeration is looked up slowly
+
+_says: Bounded[object, tuple[object, ...]] = Bounded(1 << 10)  # by key
 
 # What callers make themselves: how it is called, and the members that it has.
 _EXPECTED = {
@@ -58,6 +62,8 @@ def check_like(parameter: str, value: object) -> None:
         found = f"the class {value.__name__}: make a value of it"
     elif missing:
         found = f"{value!r}, which has no {', '.join(missing)}"
+    elif isinstance(value, tuple):  # to kernels its elements and nothing more
+        found = f"a tuple, {type(cast(object, value)).__name__}: make its class one of attrs, frozen"
     elif parameter != "algorithm":  # by the others compiled code is found again
         try:
             hash(value)
@@ -65,6 +71,17 @@ def check_like(parameter: str, value: object) -> None:
             found = f"a {type(value).__name__} that has no hash ({error}); make its class and its fields immutable"
     if found:
         raise UnsupportedTypeError(f"{parameter}: expected {expected}, found {found}")
+    if parameter == "key":
+        _forget_changed(value)
+
+
+def _forget_changed(key: Any) -> None:
+    """Plans were made by what a key says of its words. That may change with its class, for keys that are equal."""
+    says = key.element, key.word, getattr(key, "is_lossy", None), getattr(key, "bits", None)
+    if (said := _says.get(key)) != says:
+        _says[key] = says
+        if said is not None:
+            forget_plans()
 
 
 def check_policy(policy: object, kind: type[Policy]) -> None:

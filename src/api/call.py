@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from numpy import ndarray
 
-from ..arrays.host import NUMPY, SUBCLASS
+from ..arrays.host import NUMPY, NumPyKind, SubclassKind
 from ..arrays.kinds import Kind, Located, scope_of_all
 from ..arrays.registry import kind_of_all, recognised
 from ..operations.base import Operation
@@ -27,6 +27,7 @@ Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
 Wherever: TypeAlias = str | Target | Planning
 
+_NUMPYS = NumPyKind, SubclassKind
 AUTO = "auto"  # the default target; who looks a plan up compares by identity, which no argument of another type breaks
 
 _MOST_PLANS = 1 << 10
@@ -189,7 +190,7 @@ def _alike(names: tuple[str, ...], given: tuple[Any, ...]) -> list[tuple[Kind, A
     for name, x in zip(names, given, strict=False):
         own, array = recognised(name, x)
         kind = found[0][0] if found else own
-        is_alike = own is kind or (own in (NUMPY, SUBCLASS) and kind in (NUMPY, SUBCLASS))
+        is_alike = own is kind or (isinstance(own, _NUMPYS) and isinstance(kind, _NUMPYS))
         if not is_alike or (array is not x and name == "out"):
             wanted, given_instead = _told_apart(found[0][1], x)
             raise UnsupportedTypeError(

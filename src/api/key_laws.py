@@ -15,7 +15,7 @@ from ..algos.sorts import bits_of
 from ..operations.argsort import Argsort
 from ..operations.base import Operation
 from ..types.dtypes import native
-from ..types.elements import decode, dtype_of, encode, mismatch
+from ..types.elements import decode, differ, dtype_of, encode, mismatch
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey, is_lossy, no_inverse
@@ -41,9 +41,9 @@ def key_check(operation: Operation) -> Callable[[HostArray], None] | None:
         tops = set[int]()  # of words, above the bits that can differ
         flat = array.squeeze().flat  # which takes no more than 32 axes
         for place in sampled(array):
-            given = np.array(flat[place], native(array.dtype)).view(dtype_of(key.element))[()]
+            given = np.array(flat[place], native(array.dtype)).view(dtype_of(key.element))
             try:
-                word = key.to_word(decode(key.element, given))
+                word = key.to_word(decode(key.element, given[()]))
                 found, exceeds = key.from_word(word), bool(key.greatest < word)
             except Exception:  # of a method of the user's: the run itself names it, with its line
                 return
@@ -59,7 +59,7 @@ def key_check(operation: Operation) -> Callable[[HostArray], None] | None:
                     f"key: {key} makes {word} of {given}, but says that its greatest word is {key.greatest}"
                 )
             is_nan = given != given  # of which the bits may change on the way
-            if fits and not is_nan and np.array(encode(found), given.dtype).tobytes() != given.tobytes():
+            if fits and not is_nan and differ(np.array(encode(found), given.dtype), given):
                 raise no_inverse(key, given, found)
 
     return check

@@ -123,7 +123,7 @@ def require_writable(kind: Kind, name: str, array: Any, spec: Spec) -> None:
 def view_to_write(kind: Kind, out: Any) -> Any:
     """What plans write to in place of `out`. Raises InvalidArgumentError if it may not be written, and what it is seen
     as does not tell."""
-    place = kind.view(out, "out")
+    place = kind.place(out)
     if kind.is_read_only(out):
         require_writable(kind, "out", out, kind.spec("out", out))
     return place

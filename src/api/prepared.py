@@ -24,7 +24,7 @@ from ..types.specs import Spec, comes_to_host
 from .plan import Cost, Plan, one_or_all, require_all, require_fitting, specs_of, view_to_write
 
 if TYPE_CHECKING:
-    from .files import MappedCall
+    from .mapped import MappedCall
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=Sized)
@@ -100,7 +100,7 @@ class PreparedCall(Generic[R_co]):
             _require_mapped_once(arrays, self.results)
             given = [*zip(kinds, arrays, strict=True)]
             with scope_of_all([*given, *zip(self.result_kinds, self.results, strict=True)]):
-                views = [kind.view(x) for kind, x in given]
+                views = [kind.view(x, name) for name, (kind, x) in zip(self.plan.operation.names, given, strict=True)]
                 # Seen anew: a tensor may have other memory since, as by `share_memory_`, which frees what it had.
                 self._run(views, [*map(view_to_write, self.result_kinds, self.results)])
         else:
@@ -179,7 +179,7 @@ def _require_mapped_once(arrays: Sequence[Any], outs: Sequence[Any]) -> None:
 def mapped_call() -> type[MappedCall]:
     """What knows of memory-mapped arrays: imported when first needed, as few need it, and held for calls at the
     interpreter's end, when nothing is imported any more."""
-    from .files import MappedCall
+    from .mapped import MappedCall
 
     return MappedCall
 

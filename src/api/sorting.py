@@ -175,7 +175,6 @@ def _sorted_map(x: object, out: object, settings: Settings, target: Where | Plan
     """The result for a memory-mapped array that exceeds memory; None for any other array."""
     asked = Sort(*cast(Any, settings))
     if asked.key is not None or asked.algorithm is not None or isinstance(target, Planning):
-        mapped_call().require_whole(x)
         return None
     return mapped_call()(asked.order, asked.stable, target).sorted(x, out, asked.axis)
 

@@ -87,6 +87,10 @@ class ArrayKind(ABC, Generic[A]):
         name, if the array is not supported."""
         return array
 
+    def place(self, array: A) -> Any:
+        """What plans write to: a view of an `out`."""
+        return self.view(array, "out")
+
     def result(self, values: Any, like: A) -> object:
         """A result of plans for the caller, whose array `like` is."""
         return values
@@ -149,7 +153,7 @@ class Viewed(ArrayKind[A], Generic[A, B]):
         return self.base.spec(name, self.view(array, name))
 
     def is_read_only(self, array: A) -> bool:
-        return self.base.is_read_only(self.view(array))
+        return self.base.is_read_only(self.place(array))
 
     @abstractmethod
     def given_back(self, values: B, like: A) -> object:

@@ -102,7 +102,7 @@ def _found(name: str, x: object) -> Kind | Chooser | None:
                 f"{name}: expected an array whose numbers say all, found {cls.__name__}, which computes for itself "
                 f"(a unit, a mask); {name}.view(np.ndarray) has the numbers alone"
             )
-        return SUBCLASS
+        return _from("..api.mapped", "MAPPED") if isinstance(x, np.memmap) else SUBCLASS
     for package, classes, module, kind in _LIBRARIES:
         if _is_of(x, package, classes):
             return cast("Kind | Chooser", _from(module, kind))

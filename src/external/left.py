@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import attrs
 
+from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError
 from .scratch import JOURNAL, SCRATCH, Scratch
 
 _END = 1 << 63  # of a part that nothing tells of
+_APART = 2 * 10**9  # nanoseconds, in which times of all file systems are apart
+_listed: Bounded[str, tuple[int, list[str]]] = Bounded(1 << 6)  # by folder: when it last changed, and the names then
 
 
 @attrs.frozen
@@ -84,8 +88,8 @@ def left_of(file: str, where: Path | None) -> Iterator[Left]:
     beside, name = os.path.split(file)
     names, lead = set[str](), f"{name}@"
     for folder in {beside, beside if where is None else os.fspath(where)}:
-        with suppress(FileNotFoundError, PermissionError):
-            names.update(name for name in os.listdir(folder) if name.startswith(lead))
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            names.update(name for name in _parts_in(folder) if name.startswith(lead))
     numbers = {name.removeprefix(lead).partition(".")[0] for name in names}
     for position in sorted(int(number) for number in numbers if number.isascii() and number.isdecimal()):
         path = Path(file)
@@ -96,6 +100,19 @@ def left_of(file: str, where: Path | None) -> Iterator[Left]:
                 yield found_in(scratch, path, position)
         elif led is not None and led == led_to(link):  # else a sort has just begun, or come to its end
             yield Left(path, position, _END, led, link, has_begun=False, is_there=False)
+
+
+def _parts_in(folder: str) -> list[str]:
+    """What in a folder has a name as of a part of a file. Folders of many files are listed again only once anything was
+    made or removed there: their time tells, unless it is so recent that it may not tell two changes apart."""
+    changed = os.stat(folder).st_mtime_ns
+    known = _listed.get(folder)
+    if known is not None and known[0] == changed:
+        return known[1]
+    found = [name for name in os.listdir(folder) if "@" in name]
+    if time.time_ns() - changed > _APART:
+        _listed[folder] = changed, found
+    return found
 
 
 def found_in(scratch: Scratch, path: Path, position: int) -> Left:

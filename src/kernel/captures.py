@@ -71,9 +71,9 @@ class Captures:
         self._record(cell, "", contents_of, cell)
 
     def attribute(self, owner: object, name: str) -> None:
-        """Records an attribute of a class, a module or another mutable object."""
+        """Records an attribute of a class, a module or another object, but a field that cannot change."""
         cls = owner if isinstance(owner, type) else type(owner)
-        frozen = not isinstance(owner, type | ModuleType) and cast(Any, cls).__setattr__ is _FROZEN
+        frozen = cls is not owner and cast(Any, cls).__setattr__ is _FROZEN and name in field_names(cast(Any, cls))
         own = is_own(getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else cls.__module__)
         if not (frozen or own or isinstance(owner, Enum)):
             self._record(owner, name, getattr, owner, name, _NOTHING)

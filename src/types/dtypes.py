@@ -3,7 +3,7 @@ native."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypeVar, cast, overload
 
 import attrs
 import numpy as np
@@ -109,7 +109,7 @@ def _refused(dtype: npt.DTypeLike, argument: str, what: str, supported: str) -> 
 def checked_dtype(dtype: npt.DTypeLike, argument: str = "dtype") -> np.dtype[Any]:
     """What a caller gives as a dtype; raises UnsupportedTypeError for what NumPy makes none of."""
     try:
-        return np.dtype(dtype)
+        return np.dtype("none" if cast(object, dtype) is None else dtype)  # NumPy takes None for float64
     except (TypeError, ValueError) as error:  # the latter of fields that do not fit together
         raise UnsupportedTypeError(f"{argument}: expected a dtype of NumPy, e.g. 'f4', found {dtype!r}") from error
 

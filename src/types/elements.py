@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from . import scalars
 from .deferred import annotations_of, hints_of
@@ -185,6 +186,14 @@ def scalar_reader(element: type[T], dtype: np.dtype[Any]) -> Callable[[Any], T] 
     if isinstance(cls, type) and issubclass(cls, Scalar) and cls.type.dtype == dtype:
         return cast("Callable[[Any], T]", cls.of_item)
     return None
+
+
+def differ(found: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Where elements of one dtype differ in the bits of any number; what lies between fields does not count."""
+    if (names := found.dtype.names) is not None:
+        return np.asarray(np.any([differ(found[name], other[name]) for name in names], axis=0))
+    bits = f"u{found.itemsize}" if found.dtype.kind in "iuf" else found.dtype
+    return np.asarray(found.view(bits) != other.view(bits))
 
 
 def shown(annotation: object) -> str:
