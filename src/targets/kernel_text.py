@@ -202,12 +202,6 @@ class KernelWriter(StatementWriter):
         """The counter of a loop: the body may assign to the loop variable."""
         return self.names.of(loop, f"{loop.variable.name}_at")
 
-    def block(self, block: ir.Block) -> None:
-        before = self.lines.count
-        super().block(block)
-        if self.lines.count == before:
-            self.lines.add("pass")
-
     def loaded(self, load: ir.Load) -> str:
         return taken(self.place(load.memory, load.index), load.memory.type)
 
