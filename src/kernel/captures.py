@@ -4,6 +4,7 @@ each use, like the guards of a JIT compiler. Variables of this package's own mod
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from copy import copy
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -19,7 +20,7 @@ _PACKAGE = __name__.partition(".")[0]
 _INSIDE = f"{_PACKAGE}."
 _NOTHING = object()
 _FLOATS: tuple[type[object], ...] = (float, complex, Scalar)
-_CONTAINERS = (list, dict, set, bytearray)
+_CONTAINERS = (list, dict, set, bytearray, deque)
 _FROZEN: object = attrs.make_class("_Frozen", (), frozen=True).__setattr__  # that of every frozen attrs class
 
 _Lookup: TypeAlias = tuple[Callable[..., object], tuple[object, ...], object]  # a function, its arguments, its result
@@ -44,11 +45,11 @@ def same(now: object, then: object) -> bool:
 
 
 def _parts(thing: object) -> Sequence[object]:
-    """What is in a tuple, a list, a dict or a struct."""
+    """What is in a tuple, a list, a deque, a dict or a struct."""
     if isinstance(thing, dict):
         known = cast("dict[object, object]", thing)
         return [*known, *known.values()]
-    if isinstance(thing, tuple | list):
+    if isinstance(thing, tuple | list | deque):
         return cast("Sequence[object]", thing)
     return [getattr(thing, name) for name in field_names(cast(Any, type(thing)))]
 
