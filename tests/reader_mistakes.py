@@ -544,6 +544,12 @@ def stores_a_number_for_a_pair(cx, data: Storage[U32], p: Params):
 
 
 @kernel
+def stores_a_number_for_a_stage(cx, data: Storage[U32], p: Params):
+    stages: Registers[Stage] = Registers(Stage, 4)
+    stages[0] = p.n  # <-
+
+
+@kernel
 def number_for_an_order(cx, data: Storage[U32], p: Params):
     data[0] = Params(p.n, p.n, p.stage).n  # <-
 

@@ -105,6 +105,8 @@ def passes(cx: Invocation, data: Storage[U32], tile: Workgroup[U32], rounds: U32
     while done > 2:
         cx.barrier()
         done = done - 1
+    if rounds > 4:
+        cx.barrier()
     data[cx.global_id] = value + kept[0] * 5 + kept[1] * 7 + done
 
 

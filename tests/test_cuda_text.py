@@ -10,12 +10,15 @@ from cuda.pathfinder import DynamicLibNotFoundError, LoadedDL
 
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.kernel import ir
+from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.indices import SortOrder
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
 from gpusort.types.params import BitonicPolicy
 from gpusort.types.scalars import F32, F64, U32
 from tests.cuda_cases import WORDS, N, lanes_case, memories_case, products, schedule_of, wait_for_flag
@@ -41,6 +44,16 @@ def test_a_kernel_takes_pointers_lengths_and_scalars() -> None:
     assert re.findall(r"\.param \.(\w+) gpusort_through_memories_param_\d", ptx) == ["u64"] * 3 + ["u32"] * 3
     assert ".maxntid 48, 1, 1" in ptx
     assert ".target sm_90" in ptx
+
+
+@kernel
+def nothing(cx: Invocation, data: Storage[U32]) -> None:
+    """Has no statement at all."""
+
+
+def test_a_kernel_may_do_nothing() -> None:
+    launch = nothing.launch(Grid(1, 32), Buffer("data", U32, 32, Role.INOUT))
+    assert "ret;" in entry(cuda_compile.compile_ptx(specialise(launch).program))
 
 
 def test_workgroup_memory_beyond_48_kilobytes_is_asked_for_at_the_launch() -> None:

@@ -8,7 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import attrs
 import numpy as np
@@ -512,6 +512,28 @@ SPACE: Any = SimpleNamespace(sizes=deque([7, 8]), names={"a": [9]})
 CHECKED = Checked()
 
 
+@attrs.frozen
+class Scaled:
+    by: int
+    sizes: list[int]
+    shift: ClassVar[int] = 1
+
+    @property
+    def twice(self) -> int:
+        return self.by * 2
+
+    def of(self, x: U32) -> U32:
+        return x * self.by
+
+
+def of_three(scaled: Scaled, x: U32) -> U32:
+    return x * scaled.by * 3
+
+
+SCALED: Any = Scaled(5, [1])
+QUEUE: Any = deque([1])
+
+
 @attrs.define
 class Moved:
     by: U32
@@ -536,24 +558,29 @@ def deep_outside(cx: Invocation, out: Storage[U32]) -> None:
         for number in row:
             total = total * 10 + int(number)
     out[5] = total
+    out[6] = SCALED.of(U32(SCALED.twice)) + SCALED.shift * 1000 + U32(7 in SCALED.sizes) * 10000
+    out[7] = U32(7 in QUEUE)
 
 
 def test_what_changes_deep_inside_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CHECKED, "size", CHECKED.size)
     monkeypatch.setattr(MOVED, "by", MOVED.by)
     monkeypatch.setattr(SPACE, "sizes", deque(SPACE.sizes))
+    set_ = monkeypatch.setattr
 
     changes: tuple[Callable[[], object], ...] = (
         lambda: None, lambda: ROWS[1].insert(0, 4), lambda: NUMBERS.put(3, 5), lambda: PAIR[0].insert(0, 7),
         lambda: PAIR[1].append(1), lambda: SPACE.sizes.appendleft(3), lambda: SPACE.names["a"].insert(0, 5),
-        lambda: setattr(CHECKED, "size", 6), lambda: setattr(MOVED, "by", U32(20)),
+        lambda: setattr(CHECKED, "size", 6), lambda: setattr(MOVED, "by", U32(20)), lambda: set_(Scaled, "shift", 2),
+        lambda: set_(Scaled, "twice", 7), lambda: set_(Scaled, "of", of_three),
+        lambda: SCALED.sizes.append(7), lambda: QUEUE.append(7),
     )  # fmt: skip
     seen = set[tuple[int, ...]]()
     for change in changes:
         change()
         found = run("simulator", deep_outside)
-        assert found[:6].tolist() == run("python", deep_outside)[:6].tolist()
-        seen.add(tuple(found[:6].tolist()))
+        assert found.tolist() == run("python", deep_outside).tolist()
+        seen.add(tuple(found.tolist()))
     assert len(seen) == len(changes)
 
 

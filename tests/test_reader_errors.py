@@ -178,6 +178,7 @@ MESSAGES = {
     ),
     "converts_a_float": "expected a value that converts to U32, found F32, e.g. `bitcast(U32, x)`",
     "stores_a_number_for_a_pair": "expected Pair to store, found a U32, e.g. `Pair(low, high)`",
+    "stores_a_number_for_a_stage": "expected Stage to store, found a U32, e.g. `Stage(value)`",
     "number_for_an_order": ("expected SortOrder for `order` of Params, found a U32, e.g. `SortOrder.ASCENDING`"),
     "number_for_a_python_int": "expected int for `passes` of Plan, found a U32, e.g. `8`",
     "loads_with_a_value": "expected an index, e.g. `counts.atomic_load(i)`",

@@ -254,11 +254,10 @@ def test_a_target_without_float64_says_so(target: str) -> None:
 @pytest.mark.parametrize("shape", [(1,), (7,), (5, 4), (3, 4, 5), (2000,), (300, 200), (40_000,), (3, 200_000)])
 def test_a_scan_of_floats_by_sum_starts_with_zero(shape: tuple[int, ...], dtype: str) -> None:
     """On the CPU it is NumPy's cumulative sum, which begins with -0.0 where the elements do."""
-    few = np.random.default_rng(3).integers(-9, 9, shape).astype(dtype)
-    for share in (0, 2, 1):
+    few = np.random.default_rng(3).integers(1, 9, shape).astype(dtype)
+    for zeros in (slice(0), slice(few.size // 2), slice(few.size // 2, None), slice(None)):
         x = few.copy()
-        if share:
-            x.reshape(-1)[: x.size // share] = -0.0
+        x.reshape(-1)[zeros] = -0.0
         for axis in range(x.ndim):
             found = gpusort.scan(x, Sum(gpusort.number_for(x.dtype)), axis=axis, target="cpu")
             expected = np.cumsum(x, axis=axis) + x.dtype.type(0)

@@ -150,6 +150,13 @@ def test_results_may_go_to_another_part_of_the_buffer(device: Any) -> None:
     np.testing.assert_array_equal(x.to_numpy(), np.sort(host))
 
 
+def test_what_is_only_read_may_share_a_buffer_for_storage_alone(device: Any) -> None:
+    host = np.sort(sample("u4", 600))
+    whole = buffer_of(device, host, STORAGE)
+    a, b = webgpu.array(whole, np.uint32, 300), webgpu.array(whole, np.uint32, 280, offset=1280)
+    np.testing.assert_array_equal(gpusort.merge(a, b).to_numpy(), np.sort(np.concatenate([host[:300], host[320:]])))
+
+
 def test_results_may_go_to_a_part_of_the_buffer_that_overlaps_x(device: Any) -> None:
     """Which is seen of two arrays of a buffer that were not made of each other."""
     host = sample("u4", 20_064)

@@ -4,10 +4,10 @@ each use, like the guards of a JIT compiler. Variables of this package's own mod
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from copy import copy
-from enum import Enum
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -20,7 +20,7 @@ _PACKAGE = __name__.partition(".")[0]
 _INSIDE = f"{_PACKAGE}."
 _NOTHING = object()
 _FLOATS: tuple[type[object], ...] = (float, complex, Scalar)
-_CONTAINERS = (list, dict, set, bytearray)
+_CONTAINERS = (list, dict, set, bytearray, deque)
 _FROZEN: object = attrs.make_class("_Frozen", (), frozen=True).__setattr__  # that of every frozen attrs class
 
 _Lookup: TypeAlias = tuple[Callable[..., object], tuple[object, ...], object]  # a function, its arguments, its result
@@ -33,6 +33,8 @@ def same(now: object, then: object) -> bool:
         return True
     if type(now) is not type(then):
         return False
+    if isinstance(now, MethodType):  # of one object, which is made anew each time it is looked up
+        return bool(now == then)
     if isinstance(now, _FLOATS):
         return repr(now) == repr(then)
     try:
@@ -43,11 +45,11 @@ def same(now: object, then: object) -> bool:
 
 
 def _parts(thing: object) -> Sequence[object]:
-    """What is in a tuple, a list, a dict or a struct."""
+    """What is in a tuple, a list, a deque, a dict or a struct."""
     if isinstance(thing, dict):
         known = cast("dict[object, object]", thing)
         return [*known, *known.values()]
-    if isinstance(thing, tuple | list):
+    if isinstance(thing, tuple | list | deque):
         return cast("Sequence[object]", thing)
     return [getattr(thing, name) for name in field_names(cast(Any, type(thing)))]
 
@@ -71,11 +73,14 @@ class Captures:
         self._record(cell, "", contents_of, cell)
 
     def attribute(self, owner: object, name: str) -> None:
-        """Records an attribute of a class, a module or another object, but a field that cannot change."""
+        """Records an attribute of a class, a module or another object; a field of what is frozen only by its
+        content."""
         cls = owner if isinstance(owner, type) else type(owner)
-        frozen = cls is not owner and cast(Any, cls).__setattr__ is _FROZEN and name in field_names(cast(Any, cls))
-        own = is_own(getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else cls.__module__)
-        if not (frozen or own or isinstance(owner, Enum)):
+        if is_own(getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else cls.__module__):
+            return
+        if cast(Any, type(owner)).__setattr__ is _FROZEN and name in field_names(cast(Any, cls)):
+            self._content(getattr(owner, name))
+        else:
             self._record(owner, name, getattr, owner, name, _NOTHING)
 
     def function(self, function: FunctionType) -> None:
@@ -114,10 +119,14 @@ class Captures:
         except Exception:  # e.g. of a property: the reader reports it
             return
         self._lookups[id(owner), name] = look_up, arguments, value
+        self._content(value)
+
+    def _content(self, value: object) -> None:
+        """Records what is in a container or a struct that may be changed in place."""
         cls: Any = type(value)
         has_hash = getattr(cls, "__hash__", None) is not None
         if not has_hash and (issubclass(cls, _CONTAINERS) or field_names(cls)):
-            held = copy(value)  # a container or a struct, which may be changed in place
+            held = copy(value)
             if same(value, held):
                 self._lookups[id(value), "content"] = lambda: value, (), held
 

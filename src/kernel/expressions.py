@@ -247,9 +247,7 @@ class ExpressionReader(ABC):
         if found is _MISSING:
             self.expected(node, f"an attribute that exists, found `.{name}` of {describe(thing)}, e.g. a field")
         origin = typing.get_origin(thing)
-        is_its_own = isinstance(thing, type) or origin is not None or name in getattr(thing, "__dict__", ())
-        is_of_class = isinstance(found, Method) and not is_its_own
-        self.builder.captures.attribute(type(thing) if is_of_class else thing, name)
+        self.builder.captures.attribute(thing, name)
         if isinstance(found, Method) and found.owner is origin:  # of `Pair[U32]`, to whose origin CPython binds it
             return Method(thing, name, found.function)
         return found

@@ -11,7 +11,6 @@ from ..types.elements import Leaf, bytes_held, class_of, dtype_of, leaves, scala
 from ..types.layout import Type
 from ..types.memory import MOST_REGISTER_BYTES
 from ..types.ops import AtomicOp, SubgroupOp
-from ..types.scalars import Scalar
 from . import ir, messages
 from .builder import KernelBuilder, apply, convert
 from .compile_time import literal
@@ -87,8 +86,8 @@ def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span:
 def store(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, value: Value, span: Span) -> None:
     """Emits the stores of an element. Raises KernelError for a value of another class than the array's elements."""
     element, value, cls = array.element, lift(value, span), class_of(array.element)
-    fits = class_behind(value) is cls or (issubclass(cls, Scalar) and isinstance(value, ir.Expression))
-    if not fits or [scalar.type for scalar in scalars(value)] != [leaf.type for leaf in leaves(element)]:
+    types = [scalar.type for scalar in scalars(value)]
+    if class_behind(value) is not cls or types != [leaf.type for leaf in leaves(element)]:
         example = messages.element_of(element, value)
         expected(span, f"{cls.__name__} to store, found {describe(value)}, e.g. `{example}`")
     unit, stride = unit_of(element), units_in(element)

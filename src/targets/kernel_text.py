@@ -70,15 +70,6 @@ def _arithmetic(operator: str) -> Emit:
     return row
 
 
-_difference = _arithmetic("-")
-
-
-def _negative(node: ir.Apply, operands: Sequence[str]) -> str:
-    if node.type.sign:
-        return _difference(node, ["0", *operands])
-    return f"{TYPE_NAMES[node.type]}(-{operands[0]})"
-
-
 def _division(operator: str, function: str) -> Emit:
     """A division; by a function that neither traps nor branches, unless the divisor is a nonzero constant."""
 
@@ -121,12 +112,12 @@ def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
 OPERATIONS: Mapping[str, Row] = {
     "add": _arithmetic("+"),
     "add_nowrap": _arithmetic("+"),
-    "sub": _difference,
+    "sub": _arithmetic("-"),
     "mul": _arithmetic("*"),
     "div": _wrapped("{0} / {1}"),
     "floordiv": _division("//", "divide"),
     "mod": _division("%", "remainder"),
-    "neg": _negative,
+    "neg": _wrapped("-{0}"),
     "and": _logical("{0} & {1}", "({0} & {1})"),
     "or": _logical("{0} | {1}", "({0} | {1})"),
     "xor": _logical("{0} ^ {1}", "({0} != {1})"),
@@ -201,12 +192,6 @@ class KernelWriter(StatementWriter):
     def counter(self, loop: ir.For) -> str:
         """The counter of a loop: the body may assign to the loop variable."""
         return self.names.of(loop, f"{loop.variable.name}_at")
-
-    def block(self, block: ir.Block) -> None:
-        before = self.lines.count
-        super().block(block)
-        if self.lines.count == before:
-            self.lines.add("pass")
 
     def loaded(self, load: ir.Load) -> str:
         return taken(self.place(load.memory, load.index), load.memory.type)

@@ -28,19 +28,19 @@ class Lines:
         self._lines: list[str] = []
         self._depth = depth
 
-    @property
-    def count(self) -> int:
-        return len(self._lines)
-
     def add(self, text: str = "") -> None:
         self._lines.append("    " * self._depth + text if text else "")
 
     @contextmanager
     def nested(self, head: str, end: str = "") -> Generator[None]:
-        """Encloses what is indented below a head; `end` closes it, in a language with braces."""
+        """Encloses what is indented below a head; `end` closes it, in a language with braces. In Python, where a head
+        ends in a colon, nothing is `pass`."""
         self.add(head)
         self._depth += 1
+        before = len(self._lines)
         yield
+        if len(self._lines) == before and head.endswith(":"):
+            self.add("pass")
         self._depth -= 1
         if end:
             self.add(end)

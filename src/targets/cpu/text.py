@@ -100,8 +100,6 @@ class LaneWriter(Writer):
     # -- pieces -------------------------------------------------------------------------------------------
 
     def pieces(self, pieces: Pieces) -> None:
-        if not pieces:
-            self.lines.add("pass")
         for piece in pieces:
             match piece:
                 case Region():

@@ -135,6 +135,8 @@ class BodyWriter(KernelWriter):
     def body(self) -> str:
         """Indented by one level."""
         self.block(self.program.body)
+        if not self.program.body:
+            self.lines.add("pass")
         return self.lines.text()
 
     def length(self, memory: ir.Memory) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -22,28 +21,18 @@ TYPE_NAMES: Mapping[Type, str] = {
 
 
 def literal(constant: ir.Const) -> str:
-    """A literal; a bitcast for an F32 that has none (see `needs_bits`)."""
+    """A literal; a bitcast for -0.0 and subnormal numbers, whose decimal form a translator may flush to 0."""
     value = constant.value
     if constant.type is Type.BOOL:
         return "true" if value else "false"
     if constant.type is Type.F32:
-        if needs_bits(constant):
-            return f"bitcast<f32>({float_bits(constant):#010x}u)"
+        bits = float_bits(constant)
+        if bits and not bits & 0x7F80_0000:
+            return f"bitcast<f32>({bits:#010x}u)"
         return f"{np.float32(value)}f"
     if constant.type is Type.I32:
         return f"{value}i" if value != -(2**31) else "i32(-2147483648)"  # -2147483648i negates 2147483648, no i32
     return f"{value}u"
-
-
-def needs_bits(constant: ir.Const) -> bool:
-    """Whether a translator may flush an F32's decimal form to 0: -0.0 and subnormal numbers."""
-    value = float(constant.value)
-    return constant.type is Type.F32 and abs(value) < 2.0**-126 and (value != 0 or math.copysign(1, value) < 0)
-
-
-def is_not_finite(constant: ir.Const) -> bool:
-    """Whether WGSL rejects an F32 as the value of a constant expression: infinities and NaN."""
-    return constant.type is Type.F32 and not math.isfinite(constant.value)
 
 
 def float_bits(constant: ir.Const) -> int:

@@ -18,7 +18,7 @@ from .errors import require_unmapped, require_whole
 from .memory import Lease
 from .runtime import wgpu
 
-_COPY_SRC, _COPY_DST, _STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these flags
+_COPY_SRC, _COPY_DST = 4, 8  # WebGPU fixes the numbers of these flags
 _WRITTEN = (Role.OUTPUT, Role.INOUT)
 
 
@@ -43,8 +43,6 @@ def buffer_ranges(device: Device, given: Sequence[Buffer[Any]], arrays: Sequence
             refusal = f"one on {device.info.adapter!r} as this target has opened it, found one of another device"
         elif found.offset + wanted > found.buffer.size:
             refusal = f"{wanted} bytes from {found.offset} on, found a buffer of {found.buffer.size}"
-        elif not found.buffer.usage & _STORAGE:
-            refusal = "a buffer with usage STORAGE"
         if refusal:
             raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected {refusal}")
         require_unmapped(f"arrays[{buffer.name!r}]", found.buffer)

@@ -6,6 +6,7 @@ must be in uniform control flow, which is checked first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import attrs
@@ -18,7 +19,7 @@ from ...types.ops import AtomicOp, SubgroupOp
 from ..render import Lines, Names
 from ..statements import StatementWriter
 from .names import RESERVED_NAMES
-from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_not_finite, literal
+from .operations import OPERATIONS, TYPE_NAMES, float_bits, literal
 
 # Before the parameters: the number of workgroups, and of those in a row of the 2D dispatch.
 _HEADER = (("group_count", "u32"), ("groups_in_row", "u32"))
@@ -166,7 +167,7 @@ class _Writer(StatementWriter):
         raise AssertionError("legalisation leaves no Length")
 
     def constant(self, constant: ir.Const) -> str:
-        if not is_not_finite(constant):
+        if math.isfinite(constant.value):  # WGSL has no constant expression that is infinite, or no number
             return literal(constant)
         bits = float_bits(constant)
         if bits not in self.numbers:
