@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from .numbers import KINDS, U4, Untranslatable, Value, literal
+from .numbers import KINDS, U4, Kind, Untranslatable, Value, literal
 from .places import Array, Places
 
 _COUNTS: Mapping[str, str] = {"count_ones": "ctpop", "leading_zeros": "ctlz", "trailing_zeros": "cttz"}
@@ -34,8 +34,7 @@ class Calls(Places):
             case _, [Value() as a] if name in _COUNTS:
                 return self._counted(_COUNTS[name], a)
             case _, [Value() as a] if name.removeprefix("bits_") in KINDS:
-                kind = KINDS[name.removeprefix("bits_")]
-                return self.made(kind, f"bitcast {a.kind.llvm} {a.text} to {kind.llvm}")
+                return self._bits(a, KINDS[name.removeprefix("bits_")])
             case "math.sqrt" | "math.exp" | "math.log", [Value() as a]:
                 return self.root(name.removeprefix("math."), a)
             case _:
@@ -60,3 +59,8 @@ class Calls(Places):
         zero_has_a_count = [("i1", "false")] if word != "ctpop" else []
         call = self.function(f"llvm.{word}.{type}", type, [(type, value.text), *zero_has_a_count])
         return self.converted(self.made(value.kind, call), U4)
+
+    def _bits(self, value: Value, kind: Kind) -> Value:
+        if value.kind.is_float == kind.is_float:
+            return self.converted(value, kind)
+        return self.made(kind, f"bitcast {value.kind.llvm} {value.text} to {kind.llvm}")
