@@ -121,6 +121,28 @@ def test_short_rows_before_any_loop_is_loaded(dtype: str, descending: bool, monk
             assert_same_bits(gpusort.sort(x, descending=descending, stable=stable, target="cpu"), expected)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_rows_that_compiled_loops_make_words_of(dtype: str, descending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any kind, all of one or one after the other; also so long that they are sorted some at a time."""
+    order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+    monkeypatch.setattr("gpusort.targets.cpu.host.rows_as_words._AT_ONCE", 50_000)
+    with background.off():
+        for length, times in ((31, 60), (32, 1), (33, 60), (700, 2), (3500, 1), (9000, 2)):
+            kinds = kinds_of_rows(dtype, length)
+            for x in (np.tile(kinds, (times, 1)), *(np.tile(row, (-(-20_000 // length), 1)) for row in kinds)):
+                expected = by_words(x, order)
+                assert_same_bits(gpusort.sort(x, descending=descending, target="cpu"), expected)
+                found = np.empty_like(x)
+                gpusort.sort(x, descending=descending, target="cpu", out=found)
+                assert_same_bits(found, expected)
+                gpusort.sort_inplace(found, descending=not descending, target="cpu")
+                gpusort.sort_inplace(found, descending=descending, target="cpu")
+                assert_same_bits(found, expected)
+                kept = gpusort.sort(x, descending=descending, stable=True, target="cpu")
+                assert_same_bits(kept, sorted_by_numpy(x, descending=descending))
+
+
 def test_columns() -> None:
     x = sample("f4", (40, 3000), seed=2)
     results = gpusort.sort(x, axis=0, descending=True, stable=True, target=CpuTarget(IN_PARTS))

@@ -208,6 +208,15 @@ def least_for_networks(policy: HostSortPolicy) -> int:
     return -(-policy.serial_below // _ONE_THREAD)
 
 
+def longest_of_many(dtype: np.dtype[np.generic], apart: int) -> int:
+    """The longest rows, with elements so many bytes apart, that networks sort where they are many."""
+    size = dtype.itemsize
+    if apart == size:
+        return _LONGEST[size]
+    is_turned = size == 8 and dtype.kind not in "Mm" and _has_vectors_in_numpy(size)  # times take NumPy two more passes
+    return _LONGEST_WIDE if is_turned else _LONGEST_BESIDE
+
+
 def longest_of_few(size: int) -> int:
     """Of elements of so many bytes the longest rows to sort where few elements in all are worth it."""
     return _LONGEST_OF_FEW[size] if size > 2 or _has_vectors_in_numpy(size) else _LONGEST[size]
@@ -223,10 +232,8 @@ def sort_short_rows(x: HostArray, results: HostArray, order: SortOrder, policy: 
     if x.ndim < 2 or not 1 < x.shape[-1] <= _LONGEST_BESIDE:
         return False
     size, has_vectors = x.itemsize, _has_vectors_in_numpy(x.itemsize)
-    is_turned = has_vectors and size == 8 and x.dtype.kind not in "Mm"  # times take NumPy two more passes
-    longest = _LONGEST[size] if _follow_each_other(x) else _LONGEST_WIDE if is_turned else _LONGEST_BESIDE
-    if x.size < policy.serial_below:
-        longest = longest_of_few(size)
+    few = x.size < policy.serial_below
+    longest = longest_of_few(size) if few else longest_of_many(x.dtype, abs(x.strides[-1]))
     if x.shape[-1] > longest or x.size < least_for_networks(policy) or results.dtype != x.dtype:
         return False
     return _by_network(network, x, results, order, policy, _LONGEST[size] if has_vectors else longest)

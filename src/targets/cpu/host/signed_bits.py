@@ -67,7 +67,9 @@ class SignedBits:
     def has_minus_zero(self, source: Elements) -> bool:
         """Whether -0.0 is among floats; after a sort it may have become another zero."""
         words = source.view(self.word)
-        return bool(words.item(words.argmin()) == self.least)
+        if words.flags.c_contiguous:
+            return bool(words.item(words.argmin()) == self.least)
+        return bool(words.min() == self.least)  # which goes over memory as it lies
 
     def has_nan(self, source: Elements) -> bool:
         """Whether NaN is among floats, of which there are some."""

@@ -29,7 +29,7 @@ from .strides import copy_shared
 
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
 _DIFFERENT = 192  # of the elements at a glance: more, and a row is not of so few as are counted
-_SPREAD, _ALIKE = 1 << 9, 1 << 11  # elements of a row; bytes between them by which they are in one part of a cache
+_SPREAD, _ALIKE = 1 << 10, 1 << 11  # elements of a row; bytes between them by which they are in one part of a cache
 _LONG = 1 << 13  # elements of a row
 _BESIDE = 1 << 4  # bytes of two to four columns: each is read and written as soon where it lies
 _AT_ONCE = 1 << 26  # bytes of rows that are brought together in scratch memory
@@ -70,13 +70,18 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: H
         copy_shared(found, results)
 
 
+def lie_well(length: int, apart: int) -> bool:
+    """Whether a cache holds a row's elements that are so many bytes apart."""
+    return length <= _SPREAD and apart % _ALIKE != 0
+
+
 def _suits_numpy_as_they_lie(source: HostArray, policy: HostSortPolicy) -> bool:
     """Whether rows that are spread are sorted by NumPy, which packs one after the other: of many those whose elements
     a cache holds at a time, where they lie in all parts of it."""
     if is_packed(source) or suits_radix(source.size, source.shape[-1], source.dtype, policy):
         return False
     length, apart, dtype = source.shape[-1], abs(source.strides[-1]), source.dtype
-    if source.size < policy.serial_below or (length <= _SPREAD and apart % _ALIKE != 0):
+    if source.size < policy.serial_below or lie_well(length, apart):
         return True
     if dtype.kind not in "iuf" or dtype.char in "bBe" or apart > min(_BESIDE, 4 * dtype.itemsize):
         return False

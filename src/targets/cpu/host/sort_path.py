@@ -20,6 +20,7 @@ from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .key_words import numbers_as
 from .numpy_sort import (
     NETWORK,
+    are_words_sooner,
     keep_ties,
     lengths_sorted_stably,
     needs_own_memory,
@@ -30,10 +31,10 @@ from .numpy_sort import (
 from .numpy_speed import sorts_halves_fast
 from .partition_sort import part_from
 from .radix_sort import suits_radix
-from .row_networks import least_for_networks, longest_of_few
+from .row_networks import least_for_networks, longest_of_few, longest_of_many
 from .sample import different_of
 from .signed_bits import SignedBits
-from .sort import sort_rows
+from .sort import lie_well, sort_rows
 from .strides import with_last
 
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
@@ -45,7 +46,7 @@ _FEW_HALVES, _FEW_TIMES, _FEW_TIMES_OF_ROWS = 1 << 8, 1 << 7, 1 << 9
 _FEW_COMPARED, _MOST_COMPARED = 1 << 6, 1 << 13
 _FAST_HALVES = 1 << 7  # elements of a row of float16
 _NEVER = 1 << 62
-_LONG_OF_ROWS = 1 << 7  # elements of rows that no network sorts
+_NEAR = 1 << 5  # bytes between elements of which a line of the cache holds two
 _SEEN, _ALIKE = 12, 2  # elements that are looked at, and how many may differ there
 _LEAST_BY_RADIX = 4  # bytes of an element
 # Elements in all, or of rows, that are given to NumPy's stable sort: of arrays by turns, as one whose branches are
@@ -115,9 +116,11 @@ class SortPath:
         if size >= shared_from and self._looks:
             if not self._has_rows:
                 shared_from = max(shared_from, part_from(dtype, policy, shared_pool().threads))
-            elif x.shape[self._along] > _LONG_OF_ROWS and dtype.kind not in "Mm":
-                is_alone = shared_pool().threads == 1 and abs(x.strides[self._along]) == x.itemsize
-                return is_alone or different_of(x, _SEEN) <= _ALIKE
+            elif dtype.kind not in "Mm":
+                length, apart = x.shape[self._along], abs(x.strides[self._along])
+                if length > longest_of_many(dtype, apart):  # else networks sort them
+                    is_alone = shared_pool().threads == 1 and (apart <= _NEAR or lie_well(length, apart))
+                    return is_alone or different_of(x, _SEEN) <= _ALIKE
         return size < shared_from and not suits_radix(size, size, dtype, policy)
 
     def _is_one_row(self, x: HostArray) -> bool:
@@ -195,6 +198,7 @@ class SortPath:
         ties = self._bits if dtype.kind == "f" else None
         few = ties.few if ties else 0
         few_compared = _FEW_COMPARED if dtype.itemsize == 2 else _MOST_COMPARED
+        may_be_words, order = dtype.kind == "f" and not self._keeps_ties, self._order
         last_of = tuple([-1 if number == axis % self._ndim else slice(None) for number in range(self._ndim)])
 
         def sort(x: HostArray) -> HostArray:
@@ -208,6 +212,8 @@ class SortPath:
                     return go_on(x)
                 if length >= long_row and suits_radix(size, length, dtype, policy):
                     return go_on(x)
+                if may_be_words and are_words_sooner(x, axis):
+                    return sorted_by_words(x, axis, order)
                 results = flat = x.copy("K")
             else:
                 results = flat = copy(x)
