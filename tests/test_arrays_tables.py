@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -224,6 +226,40 @@ def test_dataframes_of_dask_are_not_computed() -> None:
         with pytest.raises(UnsupportedTypeError, match=f"found an? {said}$"):
             gpusort.sort(x)
     assert cast("Any", gpusort.sort)(frame["a"].to_dask_array(lengths=True)).compute().tolist() == [1, 2, 3]
+
+
+def test_a_series_keeps_what_pandas_own_sort_does() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    class Measured(pandas.Series):  # type: ignore[misc, name-defined]  # a class that is found at run time
+        _metadata = ("_name", "unit")
+
+        @property
+        def _constructor(self) -> Any:
+            return Measured
+
+    x = Measured([3, 1, 2], name="a").set_flags(allows_duplicate_labels=False)
+    x.unit = "m"
+    x.attrs["of"] = "a wall"
+    theirs = x.sort_values(ignore_index=True)
+    moved = gpusort.sort_by_key(pandas.Series([2, 0, 1]), x)[1]
+    for found in (gpusort.sort(x), gpusort.argsort(x), gpusort.cumsum(x), moved):
+        assert type(found) is type(theirs) is Measured
+        assert (found.name, found.unit, found.attrs) == ("a", "m", {"of": "a wall"})
+        assert found.flags == theirs.flags
+    assert list(gpusort.sort(x)) == list(theirs)
+
+
+def test_what_torch_traces_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Proxy:
+        """Has whatever is asked for, as that of torch.fx."""
+
+        def __getattr__(self, name: str) -> Proxy:
+            return self
+
+    monkeypatch.setitem(sys.modules, "torch.fx", cast("Any", SimpleNamespace(Proxy=Proxy)))
+    with pytest.raises(UnsupportedTypeError, match=r"found a Proxy of torch: it has no elements .* torch\.fx\.wrap"):
+        gpusort.sort(cast("Any", Proxy()))
 
 
 def test_columns_that_hold_no_numbers_are_refused() -> None:

@@ -78,7 +78,7 @@ _LIBRARIES = (
     ("polars", ("Series",), ".tables", "POLARS"),
     ("pyarrow", ("Array", "ChunkedArray"), ".tables", "PYARROW"),
 )
-# Whole tables: NumPy would make an array of them, without the columns' names and dtypes. And buffers without a dtype.
+# Whole tables: NumPy would make an array of them, without the columns' names and dtypes. And what has no dtype.
 _TABLES = (
     ("pandas", ("DataFrame",), "x['a'] is a column, x.iloc[gpusort.argsort(x['a'])] sorts rows"),
     ("polars", ("DataFrame",), "x['a'] is a column, x[gpusort.argsort(x['a'])] sorts rows"),
@@ -88,6 +88,7 @@ _TABLES = (
                                        "x['a'].to_dask_array() is a column"),
     ("dask.dataframe", ("Series",), "x.to_dask_array() is an array"),
     ("wgpu", ("GPUBuffer",), "gpusort.webgpu.array(x, dtype, shape) is an array in it"),
+    ("torch.fx", ("Proxy",), "it has no elements while torch.fx traces, which leaves alone what torch.fx.wrap names"),
 )  # fmt: skip
 
 

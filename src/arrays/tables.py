@@ -98,9 +98,10 @@ class PandasKind(ColumnKind):
         return bool(array.__arrow_array__().null_count if is_arrows else array.isna().any())
 
     def _made(self, values: HostArray, like: Any) -> object:
-        pandas = sys.modules["pandas"]
-        library: Any = pandas.Index if isinstance(like, pandas.Index) else pandas.Series
-        return library(_held(values, like.dtype), name=like.name, copy=False)
+        held, index = _held(values, like.dtype), sys.modules["pandas"].Index
+        if isinstance(like, index):
+            return index(held, name=like.name, copy=False)
+        return like._constructor(held, name=like.name, copy=False).__finalize__(like)  # its class, attrs and flags
 
 
 class PandasArrayKind(PandasKind):
