@@ -15,6 +15,7 @@ import gpusort
 from gpusort.arrays.kinds import Viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
+from gpusort.types.monoids import MinMax, Sum
 from gpusort.types.searches import ArgMin
 from gpusort.types.specs import Memory
 from tests.plan_keys import layout_of, signature_of
@@ -248,6 +249,22 @@ def test_a_series_keeps_what_pandas_own_sort_does() -> None:
         assert (found.name, found.unit, found.attrs) == ("a", "m", {"of": "a wall"})
         assert found.flags == theirs.flags
     assert list(gpusort.sort(x)) == list(theirs)
+
+
+def test_what_stays_in_its_place_keeps_its_label() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [3, 1, 2, 5]}, index=list("wxyz"))
+    x = frame[frame.a > 1].a
+    own: Any = Sum(gpusort.number_for(np.int64))
+    for found in (gpusort.cumsum(x), gpusort.scan(x, own)):
+        pandas.testing.assert_series_equal(found, x.cumsum())
+    frame["sums"] = gpusort.cumsum(x)
+    assert frame.sums.dropna().to_dict() == {"w": 3, "y": 5, "z": 10}
+    for found in (gpusort.cumsum(pandas.Index(x)), gpusort.cumsum(x.array)):  # which have none
+        assert list(found) == [3, 5, 10]
+    pairs: Any = gpusort.scan(x, cast("Any", MinMax(gpusort.key_for(np.int64))))
+    assert isinstance(pairs, np.ndarray)  # states of several fields, which pandas has no dtype for
+    assert list(gpusort.sort(x).index) == [0, 1, 2]
 
 
 def test_what_torch_traces_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 They are read where they lie if NumPy can see them so, and never written to. Results are of the same kind, with the
 name of the column they came from; NumPy would call them positions and values, so a Series of pandas gets a new
-RangeIndex. An element that is missing has no place in an order that all libraries agree on: it is refused.
+RangeIndex, unless its elements are still in their places. An element that is missing has no place in an order that all
+libraries agree on: it is refused.
 """
 
 from __future__ import annotations
@@ -102,6 +103,11 @@ class PandasKind(ColumnKind):
         if isinstance(like, index):
             return index(held, name=like.name, copy=False)
         return like._constructor(held, name=like.name, copy=False).__finalize__(like)  # its class, attrs and flags
+
+    def in_places(self, result: Any, like: Any) -> object:
+        if hasattr(like, "index") and hasattr(result, "index"):  # a Series, and not NumPy's states of several fields
+            result.index = like.index
+        return result
 
 
 class PandasArrayKind(PandasKind):
