@@ -201,31 +201,25 @@ class PartForWhole(Spread):
 
 
 @pytest.mark.parametrize(
-    ("monoid", "method", "state", "found"),
+    ("monoid", "method", "state"),
     [
-        (NumberForNothing(), "identity", "F32", "0.0"),
-        (PlaceForState(), "lift", "F32", "U32(0)"),
-        (NoState(), "combine", "F32", "None"),
-        (PartForWhole(), "combine", "Moments", "F32(1.0)"),
+        (NumberForNothing(), "identity", "F32"),
+        (PlaceForState(), "lift", "F32"),
+        (NoState(), "combine", "F32"),
+        (PartForWhole(), "combine", "Moments"),
     ],
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("function", [gpusort.reduce, gpusort.scan])
 def test_a_method_that_gives_no_state_is_named_with_its_line(
-    monoid: Any, method: str, state: str, found: str, function: Any
+    monoid: Any, method: str, state: str, function: Any
 ) -> None:
     line = inspect.getsourcelines(getattr(monoid, method))[1]
     name = monoid.__class__.__name__
-    for watching in ("simulator", "python"):
-        with pytest.raises(KernelError) as caught:
-            function(RAMP, monoid, target=watching)
-        assert f"test_monoid_laws.py:{line}: {name}.{method}: expected {state} to store, found {found}, e.g." in str(
-            caught.value
-        )
-    with pytest.raises(KernelError) as caught:
-        function(RAMP, monoid, target="cpu")
-    complaint = f"expected {state}, the `state` of {name}, from '{name}.{method}', found "
-    assert f"test_monoid_laws.py:{line}: {complaint}" in str(caught.value)
+    said = f"test_monoid_laws.py:{line}: expected {state}, the `state` of {name}, from '{name}.{method}', found "
+    for target in ("cpu", "simulator", "python"):
+        with pytest.raises(KernelError, match=re.escape(said)):
+            function(RAMP, monoid, target=target)
 
 
 class Mixed(_OfFloats):

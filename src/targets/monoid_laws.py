@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from ..kernel.span import KernelError, Span
+from ..kernel.span import Span
 from ..types.elements import decode, encode, leaves, mismatch
 from ..types.errors import MonoidError
 from ..types.layout import Type
@@ -26,7 +26,6 @@ _TRIPLES = 40
 _TOLERANCE = {Type.F32: 2.0**-12, Type.F64: 2.0**-26}
 # Whether a float may have overflowed, or underflowed.
 _LOST: tuple[Callable[[float], bool], ...] = (lambda number: not math.isfinite(number), lambda number: number == 0)
-_UNKNOWN = Span("<unknown>", 0)
 Number: TypeAlias = int | float | bool
 
 
@@ -40,7 +39,7 @@ class Laws:
         `commutes`, if it is not commutative. `indices` are the elements' indices in their rows."""
         try:
             self._check(elements, indices, commutes)
-        except (MonoidError, KernelError):
+        except MonoidError:
             raise
         except Exception:  # of a method of the user's: the run itself names it, with its line
             return
@@ -77,11 +76,10 @@ class Laws:
                 )
 
     def state(self, method: Callable[..., object], *given: object) -> Any:
-        """What a method of the monoid gives. Raises KernelError if that is no state."""
+        """What a method of the monoid gives. Raises TypeError if that is no state."""
         found = method(*given)
         if (wrong := mismatch(self.monoid.state, found)) is not None:
-            name = getattr(method, "__qualname__", repr(method))
-            raise KernelError(_line_of(method) or _UNKNOWN, f"{name}: {wrong}")
+            raise TypeError(wrong)
         return found
 
     def loses(self, found: object, *operands: object) -> bool:
