@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
+import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -265,6 +266,19 @@ def test_what_stays_in_its_place_keeps_its_label() -> None:
     pairs: Any = gpusort.scan(x, cast("Any", MinMax(gpusort.key_for(np.int64))))
     assert isinstance(pairs, np.ndarray)  # states of several fields, which pandas has no dtype for
     assert list(gpusort.sort(x).index) == [0, 1, 2]
+
+
+def test_a_proxy_is_what_numpy_makes_of_it() -> None:
+    pandas = pytest.importorskip("pandas")
+    for x in (pandas.Series([3, 1, 2]), np.array([3, 1, 2]), np.array([3, 1, 2]).view(np.memmap)):
+        proxy: Any = weakref.proxy(x)
+        assert isinstance(proxy, type(x))
+        found = gpusort.sort(proxy)
+        assert type(found) is np.ndarray
+        assert found.tolist() == [1, 2, 3]
+    masked: Any = np.ma.array([1, 2])
+    with pytest.raises(UnsupportedTypeError, match="masked"):
+        gpusort.sort(weakref.proxy(masked))
 
 
 def test_what_torch_traces_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,8 +96,10 @@ def _found(name: str, x: object) -> Kind | Chooser | None:
     """The kind of a class that was not seen before, or what chooses one; None for what NumPy makes arrays of."""
     if isinstance(x, np.ma.MaskedArray):
         raise UnsupportedTypeError(f"{name}: masked arrays are not supported; fill or compress it first")
+    cls = type(x)
+    if x.__class__ is not cls:  # a proxy, of which any other array may be behind the next one of its class
+        return None
     if isinstance(x, np.ndarray):
-        cls: type[object] = type(cast(object, x))
         if any(getattr(cls, own) is not getattr(np.ndarray, own) for own in _OVERRIDES):
             raise UnsupportedTypeError(
                 f"{name}: expected an array whose numbers say all, found {cls.__name__}, which computes for itself "
