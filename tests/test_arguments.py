@@ -325,11 +325,22 @@ def test_one_and_zero_are_true_and_false_as_in_numpy() -> None:
         assert gpusort.sum(X, axis=0, keepdims=yes).shape == (1, 3)
 
 
-@pytest.mark.parametrize("zero", [np.int64(0), np.array(0), False], ids=repr)
+@pytest.mark.parametrize("zero", [np.int64(0), np.array(0)], ids=repr)
 def test_an_axis_is_whatever_is_an_index(zero: Any) -> None:
     assert gpusort.sum(X, axis=zero).tolist() == gpusort.sum(X, axis=(zero,)).tolist() == [3, 5, 7]
     assert gpusort.argmin(X, axis=zero).tolist() == gpusort.sort(X, axis=zero).argmin(0).tolist()
     assert gpusort.top_k(ROW, zero, axis=zero)[0].tolist() == []
+
+
+@pytest.mark.parametrize("wrong", [True, False, np.True_, np.array(True), 1.0, np.float64(0)], ids=repr)
+def test_bools_and_floats_are_no_numbers(wrong: Any) -> None:
+    for name in ALL:
+        options = [{"axis": wrong}, *([{"axis": (0, wrong)}] if name in MANY_AXES else [])]
+        for given in options:
+            message = refused(name, arguments(name), given)
+            assert message.startswith("axis: expected an int")
+            assert message.endswith(f"found {wrong!r}")
+    assert refused("top_k", [ROW, wrong], {}) == f"k: expected an int, found {wrong!r}"
 
 
 @pytest.mark.parametrize("value", [3, None, "nothing", Empty(), [("a", "f4"), ("a", "f4")], ("f4", -1)], ids=repr)

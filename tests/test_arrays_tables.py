@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
+import weakref
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +16,7 @@ import gpusort
 from gpusort.arrays.kinds import Viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
+from gpusort.types.monoids import MinMax, Sum
 from gpusort.types.searches import ArgMin
 from gpusort.types.specs import Memory
 from tests.plan_keys import layout_of, signature_of
@@ -224,6 +228,69 @@ def test_dataframes_of_dask_are_not_computed() -> None:
         with pytest.raises(UnsupportedTypeError, match=f"found an? {said}$"):
             gpusort.sort(x)
     assert cast("Any", gpusort.sort)(frame["a"].to_dask_array(lengths=True)).compute().tolist() == [1, 2, 3]
+
+
+def test_a_series_keeps_what_pandas_own_sort_does() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    class Measured(pandas.Series):  # type: ignore[misc, name-defined]  # a class that is found at run time
+        _metadata = ("_name", "unit")
+
+        @property
+        def _constructor(self) -> Any:
+            return Measured
+
+    x = Measured([3, 1, 2], name="a").set_flags(allows_duplicate_labels=False)
+    x.unit = "m"
+    x.attrs["of"] = "a wall"
+    theirs = x.sort_values(ignore_index=True)
+    moved = gpusort.sort_by_key(pandas.Series([2, 0, 1]), x)[1]
+    for found in (gpusort.sort(x), gpusort.argsort(x), gpusort.cumsum(x), moved):
+        assert type(found) is type(theirs) is Measured
+        assert (found.name, found.unit, found.attrs) == ("a", "m", {"of": "a wall"})
+        assert found.flags == theirs.flags
+    assert list(gpusort.sort(x)) == list(theirs)
+
+
+def test_what_stays_in_its_place_keeps_its_label() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [3, 1, 2, 5]}, index=list("wxyz"))
+    x = frame[frame.a > 1].a
+    own: Any = Sum(gpusort.number_for(np.int64))
+    for found in (gpusort.cumsum(x), gpusort.scan(x, own)):
+        pandas.testing.assert_series_equal(found, x.cumsum())
+    frame["sums"] = gpusort.cumsum(x)
+    assert frame.sums.dropna().to_dict() == {"w": 3, "y": 5, "z": 10}
+    for found in (gpusort.cumsum(pandas.Index(x)), gpusort.cumsum(x.array)):  # which have none
+        assert list(found) == [3, 5, 10]
+    pairs: Any = gpusort.scan(x, cast("Any", MinMax(gpusort.key_for(np.int64))))
+    assert isinstance(pairs, np.ndarray)  # states of several fields, which pandas has no dtype for
+    assert list(gpusort.sort(x).index) == [0, 1, 2]
+
+
+def test_a_proxy_is_what_numpy_makes_of_it() -> None:
+    pandas = pytest.importorskip("pandas")
+    for x in (pandas.Series([3, 1, 2]), np.array([3, 1, 2]), np.array([3, 1, 2]).view(np.memmap)):
+        proxy: Any = weakref.proxy(x)
+        assert isinstance(proxy, type(x))
+        found = gpusort.sort(proxy)
+        assert type(found) is np.ndarray
+        assert found.tolist() == [1, 2, 3]
+    masked: Any = np.ma.array([1, 2])
+    with pytest.raises(UnsupportedTypeError, match="masked"):
+        gpusort.sort(weakref.proxy(masked))
+
+
+def test_what_torch_traces_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Proxy:
+        """Has whatever is asked for, as that of torch.fx."""
+
+        def __getattr__(self, name: str) -> Proxy:
+            return self
+
+    monkeypatch.setitem(sys.modules, "torch.fx", cast("Any", SimpleNamespace(Proxy=Proxy)))
+    with pytest.raises(UnsupportedTypeError, match=r"found a Proxy of torch: it has no elements .* torch\.fx\.wrap"):
+        gpusort.sort(cast("Any", Proxy()))
 
 
 def test_columns_that_hold_no_numbers_are_refused() -> None:

@@ -323,7 +323,7 @@ def test_what_is_of_another_type_is_named(tmp_path: Path, what: dict[str, Any], 
 
 def test_numbers_are_numpys_too(tmp_path: Path) -> None:
     plain = gpusort.export("top_k", tmp_path / "plain", keys=("u32",), k=(1, 3), rows=(1,), lanes=32)
-    numpys: Any = {"k": [True, np.int8(3)], "rows": np.uint32(1), "lanes": np.int16(32), "unrolled": 0}
+    numpys: Any = {"k": [np.int64(1), np.int8(3)], "rows": np.uint32(1), "lanes": np.int16(32), "unrolled": 0}
     for one, another in zip(plain, gpusort.export("top_k", tmp_path, keys=("u32",), **numpys), strict=True):
         assert one.read_bytes() == another.read_bytes()
 

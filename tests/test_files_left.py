@@ -85,6 +85,8 @@ def in_place(x: Array, axis: int = -1) -> None:
         lambda x: gpusort.sort(np.memmap(x.filename, x.dtype, "c", x.offset, x.shape)),
         lambda x: gpusort.plan(gpusort.sort, x, out=x),
         lambda x: gpusort.plan(gpusort.sort, x),
+        lambda x: gpusort.sum(x[:8]),
+        lambda x: in_place(x[:8]),
         lambda x: in_place(x[100:]),
         lambda x: in_place(x[:-100]),
         lambda x: in_place(x[::-1]),
@@ -250,6 +252,21 @@ def test_a_map_by_way_of_a_link_to_the_file(x: Array, tmp_path: Path) -> None:
     in_place(held)
     assert_same_bits(np.load(data / "x.npy"), np.sort(x))
     assert names(links) == ["y.npy"]
+
+
+def test_a_link_that_leads_elsewhere_since(x: Array, tmp_path: Path) -> None:
+    one, other = folders(tmp_path, "one", "other")
+    half_written(one, x)
+    np.save(other / "x.npy", x)
+    link = tmp_path / "link.npy"
+    link.symlink_to(one / "x.npy")
+    held: Any = np.load(str(link), mmap_mode="r+")
+    for leads in (one, other):  # what is mapped is the file that was
+        link.unlink()
+        link.symlink_to(leads / "x.npy")
+        with pytest.raises(gpusort.InvalidArgumentError, match=REFUSED):
+            gpusort.sum(held)
+    assert np.isclose(gpusort.sum(np.load(str(link), mmap_mode="r")), x.sum())
 
 
 def test_a_folder_without_a_link_to_it_is_found_by_the_setting(

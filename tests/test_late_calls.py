@@ -172,3 +172,24 @@ def works():
 def test_maps_are_sorted_at_the_interpreters_end_too(tmp_path: Path) -> None:
     found = printed(_MAPS_AT_THE_END.replace("FOLDER", repr(str(tmp_path))) + _LATE, timeout=60)
     assert found == "\n".join(["[True, True, True, True]"] * 2)
+
+
+_COLUMNS_AT_THE_END = """
+import sys
+import numpy as np
+import gpusort
+LIBRARY = __import__(NAME)
+
+x = LIBRARY.MAKE([3, 1, 2])
+
+def works():
+    found = gpusort.sort(x), gpusort.cumsum(x), gpusort.top_k(x, 2)[0]
+    return [type(one) is type(x) for one in found], int(np.asarray(gpusort.sum(x)))
+"""
+
+
+@pytest.mark.parametrize(("name", "make"), [("pandas", "Series"), ("polars", "Series"), ("pyarrow", "array")])
+def test_columns_are_taken_at_the_interpreters_end_too(name: str, make: str) -> None:
+    pytest.importorskip(name)
+    code = _COLUMNS_AT_THE_END.replace("NAME", repr(name)).replace("MAKE", make)
+    assert printed(code + _LATE, timeout=60) == "\n".join(["([True, True, True], 6)"] * 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from gpusort.types.errors import (
     IterationLimitError,
     OutOfBoundsError,
     UninitializedReadError,
+    UnsupportedTypeError,
 )
 from gpusort.types.intrinsics import add_nowrap, dynamic_range
 from gpusort.types.invocation import Invocation
@@ -349,3 +351,6 @@ def test_an_array_of_the_wrong_length_is_named() -> None:
 def test_subgroups_have_a_power_of_two_of_lanes() -> None:
     with pytest.raises(InvalidArgumentError, match="subgroup_size: expected a power of two from 1 to 64, found 12"):
         Simulator(subgroup_size=12)
+    for wrong in (True, 8.0):
+        with pytest.raises(UnsupportedTypeError, match=f"subgroup_size: expected an int, found {wrong}"):
+            Simulator(subgroup_size=cast("Any", wrong))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any, SupportsIndex, cast
+from typing import Any, cast
 
 from ..types.bounded import Bounded
 from ..types.checks import KEY_MEMBERS, MONOID_MEMBERS, checked_flag, index_of
@@ -48,10 +47,7 @@ def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
     expected = "an int, a tuple of ints or None"
     if not isinstance(axis, tuple):
         return axis_or_none(axis, expected)
-    try:
-        return tuple([operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)])
-    except TypeError as error:
-        raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}") from error
+    return tuple([index_of("axis", number, expected) for number in cast("tuple[object, ...]", axis)])
 
 
 def check_like(parameter: str, value: object) -> None:

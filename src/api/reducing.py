@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays.registry import KNOWN
 from ..operations.reduce import Fold, Reduce, Reducer
 from ..operations.scan import Cumsum, Scan
 from ..types.checks import checked_flag, index_of
@@ -170,7 +171,7 @@ def scan(
         axis = index_of("axis", axis)
     if exclusive is not False:
         exclusive = checked_flag("exclusive", exclusive)
-    return call(_scan, (axis, exclusive, policy, monoid), target, x)
+    return _in_places(call(_scan, (axis, exclusive, policy, monoid), target, x), x)
 
 
 def _scan(axis: int, exclusive: bool, policy: ScanPolicy | None, monoid: Monoid[E, S]) -> Scan:
@@ -213,4 +214,10 @@ def cumsum(x: object, /, *, axis: AxisOrAll = None, target: Where = "auto") -> o
     """
     if axis is not None and axis.__class__ is not int:
         axis = axis_or_none(axis)
-    return call(Cumsum, (axis,), target, x)
+    return _in_places(call(Cumsum, (axis,), target, x), x)
+
+
+def _in_places(found: object, x: object) -> object:
+    """With the labels of the elements for which those of the result stand, where they have some."""
+    kind = None if x.__class__ is np.ndarray else KNOWN.get(type(x))
+    return found if kind is None else kind.in_places(found, x)

@@ -95,6 +95,10 @@ class ArrayKind(ABC, Generic[A]):
         """A result of plans for the caller, whose array `like` is."""
         return values
 
+    def in_places(self, result: Any, like: A) -> object:
+        """A result whose elements stand for those of an array, each in its place, which may have a label there."""
+        return result
+
     def is_read_only(self, array: A) -> bool:
         """Whether it may not be written."""
         return False

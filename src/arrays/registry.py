@@ -78,7 +78,7 @@ _LIBRARIES = (
     ("polars", ("Series",), ".tables", "POLARS"),
     ("pyarrow", ("Array", "ChunkedArray"), ".tables", "PYARROW"),
 )
-# Whole tables: NumPy would make an array of them, without the columns' names and dtypes. And buffers without a dtype.
+# Whole tables: NumPy would make an array of them, without the columns' names and dtypes. And what has no dtype.
 _TABLES = (
     ("pandas", ("DataFrame",), "x['a'] is a column, x.iloc[gpusort.argsort(x['a'])] sorts rows"),
     ("polars", ("DataFrame",), "x['a'] is a column, x[gpusort.argsort(x['a'])] sorts rows"),
@@ -88,6 +88,7 @@ _TABLES = (
                                        "x['a'].to_dask_array() is a column"),
     ("dask.dataframe", ("Series",), "x.to_dask_array() is an array"),
     ("wgpu", ("GPUBuffer",), "gpusort.webgpu.array(x, dtype, shape) is an array in it"),
+    ("torch.fx", ("Proxy",), "it has no elements while torch.fx traces, which leaves alone what torch.fx.wrap names"),
 )  # fmt: skip
 
 
@@ -95,8 +96,10 @@ def _found(name: str, x: object) -> Kind | Chooser | None:
     """The kind of a class that was not seen before, or what chooses one; None for what NumPy makes arrays of."""
     if isinstance(x, np.ma.MaskedArray):
         raise UnsupportedTypeError(f"{name}: masked arrays are not supported; fill or compress it first")
+    cls = type(x)
+    if x.__class__ is not cls:  # a proxy, of which any other array may be behind the next one of its class
+        return None
     if isinstance(x, np.ndarray):
-        cls: type[object] = type(cast(object, x))
         if any(getattr(cls, own) is not getattr(np.ndarray, own) for own in _OVERRIDES):
             raise UnsupportedTypeError(
                 f"{name}: expected an array whose numbers say all, found {cls.__name__}, which computes for itself "

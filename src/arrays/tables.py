@@ -2,21 +2,25 @@
 
 They are read where they lie if NumPy can see them so, and never written to. Results are of the same kind, with the
 name of the column they came from; NumPy would call them positions and values, so a Series of pandas gets a new
-RangeIndex. An element that is missing has no place in an order that all libraries agree on: it is refused.
+RangeIndex, unless its elements are still in their places. An element that is missing has no place in an order that all
+libraries agree on: it is refused.
 """
 
 from __future__ import annotations
 
-import sys
 from abc import abstractmethod
 from typing import Any, cast
 
 import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.libraries import Library
 from ..types.specs import DType, HostArray
 from .host import NUMPY
 from .kinds import Viewed
+
+# Held for calls at the interpreter's end, when nothing is imported any more.
+pandas, polars, pyarrow = Library("pandas"), Library("polars"), Library("pyarrow")
 
 
 class ColumnKind(Viewed[Any, HostArray]):
@@ -98,9 +102,15 @@ class PandasKind(ColumnKind):
         return bool(array.__arrow_array__().null_count if is_arrows else array.isna().any())
 
     def _made(self, values: HostArray, like: Any) -> object:
-        pandas = sys.modules["pandas"]
-        library: Any = pandas.Index if isinstance(like, pandas.Index) else pandas.Series
-        return library(_held(values, like.dtype), name=like.name, copy=False)
+        held, index = _held(values, like.dtype), pandas.Index
+        if isinstance(like, index):
+            return index(held, name=like.name, copy=False)
+        return like._constructor(held, name=like.name, copy=False).__finalize__(like)  # its class, attrs and flags
+
+    def in_places(self, result: Any, like: Any) -> object:
+        if hasattr(like, "index") and hasattr(result, "index"):  # a Series, and not NumPy's states of several fields
+            result.index = like.index
+        return result
 
 
 class PandasArrayKind(PandasKind):
@@ -114,7 +124,7 @@ class PandasArrayKind(PandasKind):
         held = values if is_numpys else _held(values, like.dtype)
         is_same = is_numpys and like.dtype.numpy_dtype == values.dtype
         wraps = held is values and (is_same or values.dtype.kind in "mM")
-        return sys.modules["pandas"].Series(values, copy=False).array if wraps else held
+        return pandas.Series(values, copy=False).array if wraps else held
 
 
 def _array_of(column: Any) -> Any:
@@ -124,7 +134,7 @@ def _array_of(column: Any) -> Any:
 
 def _holds_numpys(array: Any) -> bool:
     """Whether an extension array is pandas' wrapper of an array of NumPy's, to which NaN is a number."""
-    return isinstance(array, sys.modules["pandas"].arrays.NumpyExtensionArray)
+    return isinstance(array, pandas.arrays.NumpyExtensionArray)
 
 
 def _held(values: HostArray, dtype: Any) -> object:
@@ -134,7 +144,7 @@ def _held(values: HostArray, dtype: Any) -> object:
         return values
     made = dtype.construct_array_type()
     if hasattr(dtype, "pyarrow_dtype"):
-        return made(sys.modules["pyarrow"].array(values, type=dtype.pyarrow_dtype))
+        return made(pyarrow.array(values, type=dtype.pyarrow_dtype))
     return made(values, np.zeros(values.shape, np.bool_))
 
 
@@ -161,7 +171,7 @@ class PolarsKind(ColumnKind):
         return name in self._NUMBERS or (name in self._OTHERS and getattr(dtype, "time_zone", None) is None)
 
     def _made(self, values: HostArray, like: Any) -> object:
-        make = sys.modules["polars"].Series
+        make = polars.Series
         if values.dtype.kind not in "mM":
             return make(like.name, values)
         return make(like.name, values.view(np.int64)).cast(like.dtype)  # of times it makes copies, and looks for NaT
@@ -186,7 +196,7 @@ class PyArrowKind(ColumnKind):
         return cast(HostArray, column.to_numpy(zero_copy_only=False))
 
     def _fits(self, column: Any) -> bool:
-        types, dtype = sys.modules["pyarrow"].types, column.type
+        types, dtype = pyarrow.types, column.type
         if types.is_timestamp(dtype):
             return dtype.tz is None
         return bool(
@@ -195,7 +205,6 @@ class PyArrowKind(ColumnKind):
         )  # fmt: skip
 
     def _made(self, values: HostArray, like: Any) -> object:
-        pyarrow = sys.modules["pyarrow"]
         made = pyarrow.array(values, like.type if values.dtype.kind in "mM" else None)  # of days there are two types
         return pyarrow.chunked_array([made]) if hasattr(like, "num_chunks") else made
 

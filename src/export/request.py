@@ -107,8 +107,8 @@ def checked_request(
 
 
 def listed(argument: str, given: object, *kinds: type[E]) -> tuple[E, ...]:
-    """What may be one value of these kinds, or several, as a tuple without duplicates; bools and NumPy's integers as
-    plain ints. Raises UnsupportedTypeError for anything else."""
+    """What may be one value of these kinds, or several, as a tuple without duplicates; NumPy's integers as plain ints.
+    Raises UnsupportedTypeError for anything else."""
 
     def plain(one: object) -> E:
         found = index_of(argument, one) if isinstance(one, int) or np.issubdtype(type(one), np.integer) else one

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import Any, TypeAlias, cast
+from weakref import WeakKeyDictionary
 
 import attrs
 import numpy as np
@@ -35,6 +36,7 @@ Mapped: TypeAlias = "np.memmap[tuple[int, ...], np.dtype[Any]]"
 
 _PIECE = 1 << 26  # bytes restored at a time
 _AHEAD = 1 << 26  # bytes journalled ahead at a time, by an fsync
+_lies_at: WeakKeyDictionary[mmap.mmap, tuple[str, int]] = WeakKeyDictionary()  # the file, once seen, and the address
 
 
 @attrs.frozen(eq=False)
@@ -61,10 +63,13 @@ class Mapping:
         base = _memory_owner(mapped)
         if not isinstance(base, mmap.mmap):
             return None
+        if (lies := _lies_at.get(base)) is None:  # so that a warm call need not follow links through all folders
+            whole = np.frombuffer(base, np.uint8)
+            lies = _lies_at[base] = os.path.realpath(array.filename), np.lib.array_utils.byte_bounds(whole)[0]
         low, high = np.lib.array_utils.byte_bounds(mapped)
-        start = low - np.lib.array_utils.byte_bounds(np.frombuffer(base, np.uint8))[0]
+        file, start = lies[0], low - lies[1]
         first = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY
-        return cls(os.path.realpath(array.filename), first + start, high - low, base, start)
+        return cls(file, first + start, high - low, base, start)
 
     @property
     def path(self) -> Path:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..kernel.launch import Buffer, Role, Schedule
 from ..kernel.span import Span
 from ..machine import Capability, Limits, TargetInfo
+from ..types.checks import index_of
 from ..types.errors import InvalidArgumentError
 from ..types.monoids import Monoid
 from ..types.ops import SubgroupOp
@@ -31,6 +32,7 @@ class Interpreter(ABC):
     """An interpreter with subgroups of a chosen size. Raises InvalidArgumentError."""
 
     def __init__(self, name: str, adapter: str, driver: str, subgroup_size: int) -> None:
+        subgroup_size = index_of("subgroup_size", subgroup_size)
         if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
             raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
         limits = Limits(

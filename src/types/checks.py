@@ -49,11 +49,11 @@ def as_int(value: SupportsIndex) -> int:
 
 
 def index_of(name: str, value: object, expected: str = "an int") -> int:
-    """What an int is expected for, as a plain int: what is cached is found by it, and True == 1."""
-    try:
-        return operator.index(cast(SupportsIndex, value))
-    except TypeError as error:  # NumPy's, too, of an array of several
-        raise UnsupportedTypeError(f"{name}: expected {expected}, found {value!r}") from error
+    """What an int is expected for, as a plain int; bools, which NumPy's reductions refuse, too, are none."""
+    found = as_int(cast(SupportsIndex, value))
+    if type(found) is not int:
+        raise UnsupportedTypeError(f"{name}: expected {expected}, found {value!r}")
+    return found
 
 
 def within(least: int, most: int, kind: str = "an int") -> Validator:
@@ -98,10 +98,7 @@ def require(holds: bool, policy: object, field: str, expected: str) -> None:
 def checked_count(what: str, count: object, least: int) -> int:
     """A count as a Python int, at least `least`. NumPy integers are converted; bools are refused."""
     if type(count) is not int and not isinstance(count, Traced):
-        found = as_int(cast(SupportsIndex, count))
-        if type(found) is not int:
-            raise UnsupportedTypeError(f"{what}: expected an int, found {count!r}")
-        count = found
+        count = index_of(what, count)
     if count < least:
         raise InvalidArgumentError(f"{what}: expected at least {least}, found {told(count)}")
     if type(count) is int and count > LARGEST:

@@ -24,6 +24,7 @@ from ...operations.argsort import Argsort, SortIndices, SortPairs, SortPlaced
 from ...operations.base import INDEX, Operation
 from ...operations.merge import Merge, has_ties_in_order
 from ...operations.sort import Sort
+from ...targets.addresses import address_of
 from ...targets.base import HasRoom, Target
 from ...types.dtypes import key_for
 from ...types.keys import RankKey, is_lossy
@@ -107,7 +108,7 @@ class SortedRuns:
 
             def put_back() -> None:
                 for column, kept in zip(out, held, strict=False):
-                    if any(column.ctypes.data == given.ctypes.data for given in row):
+                    if any(address_of(column) == address_of(given) for given in row):
                         np.copyto(column, kept)
 
             undone = OnFailure(put_back)

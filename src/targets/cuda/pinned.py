@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ...arrays.shelf import TimedShelf
 from ...types.environment import memory_bytes, whole_number
 from ...types.libraries import cupy
+from ..addresses import address_of
 from ..cpu.pool import shared_pool
 
 Bytes = npt.NDArray[np.uint8]
@@ -45,8 +46,8 @@ def is_mapped(memory: Bytes) -> bool:
     ask = _mincore()
     if ask is None or not memory.size:
         return False
-    first = -(-memory.ctypes.data // mmap.PAGESIZE)
-    last = (memory.ctypes.data + memory.size) // mmap.PAGESIZE - 1
+    first = -(-address_of(memory) // mmap.PAGESIZE)
+    last = (address_of(memory) + memory.size) // mmap.PAGESIZE - 1
     told = ctypes.c_ubyte()
     for page in np.linspace(first, max(first, last), _SAMPLES, dtype=np.uint64).tolist():
         if ask(page * mmap.PAGESIZE, 1, ctypes.byref(told)) or not told.value & 1:
@@ -78,14 +79,14 @@ class _Pinned:
 
     def __init__(self, nbytes: int) -> None:
         whole = np.empty(nbytes + _ALIGNMENT, np.uint8)
-        first = -whole.ctypes.data % _ALIGNMENT
+        first = -address_of(whole) % _ALIGNMENT
         memory: Bytes = whole[first : first + nbytes]
         touch_by_threads(memory)  # the driver, in one thread, would touch its pages at a tenth of this rate
         self.memory = memory
         self._device, self._process = cupy.cuda.runtime.getDevice(), os.getpid()
         # Before there is something to undo: a signal's handler runs, and may raise, right behind a long call. What is
         # freed and still registered is an error of the next allocation at its address.
-        self._address = memory.ctypes.data
+        self._address = address_of(memory)
         cupy.cuda.runtime.hostRegister(self._address, nbytes, _PORTABLE)
 
     def __del__(self) -> None:

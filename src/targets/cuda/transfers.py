@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 
 from ...types.libraries import cupy
+from ..addresses import address_of
 from ..base import Copies, HostArray
 from ..cpu.pool import shared_pool, slices
 from .pinned import Bytes, is_mapped, touch, touch_by_threads
@@ -67,7 +68,7 @@ def _pieces(address: int, array: HostArray, nbytes: int) -> Numbers:
     """An array cut into pieces of up to `nbytes`: rows of device address, host address and bytes."""
     starts = np.arange(0, array.nbytes, nbytes, dtype=np.int64)
     sizes = np.minimum(np.int64(array.nbytes) - starts, np.int64(nbytes))
-    return np.stack([starts + np.int64(address), starts + np.int64(array.ctypes.data), sizes], axis=1)
+    return np.stack([starts + np.int64(address), starts + np.int64(address_of(array)), sizes], axis=1)
 
 
 @attrs.define
@@ -84,7 +85,7 @@ class Transfers:
         runtime = cupy.cuda.runtime
         if _bytes(copies) < LEAST_BYTES or is_pinned(copies[0][1]):
             for address, array in copies:
-                runtime.memcpyAsync(address, array.ctypes.data, array.nbytes, runtime.memcpyHostToDevice, stream.ptr)
+                runtime.memcpyAsync(address, address_of(array), array.nbytes, runtime.memcpyHostToDevice, stream.ptr)
             for part in _absent(later):
                 touch_by_threads(part)
             return
@@ -96,7 +97,7 @@ class Transfers:
         staged: list[tuple[int, HostArray]] = []
         for address, array in copies:
             if is_copied_directly(array):
-                runtime.memcpyAsync(array.ctypes.data, address, array.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
+                runtime.memcpyAsync(address_of(array), address, array.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
             else:
                 staged.append((address, array))
         if staged:
@@ -154,7 +155,7 @@ def is_copied_directly(array: HostArray) -> bool:
 
 def is_pinned(array: HostArray) -> bool:
     runtime = cupy.cuda.runtime
-    return runtime.pointerGetAttributes(array.ctypes.data).type != runtime.memoryTypeUnregistered
+    return runtime.pointerGetAttributes(address_of(array)).type != runtime.memoryTypeUnregistered
 
 
 def bytes_of(array: HostArray) -> Bytes:
