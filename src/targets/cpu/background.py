@@ -44,7 +44,7 @@ class Background:
         self.in_caller = False  # for tests and measurements of the compiled ways: whoever needs them loads them
         self._asked = False  # whether anything was asked for before
         self._done: dict[Job, bool] = {}  # whether it worked
-        self._calls: dict[Job, int] = {}  # of those on little, while they are few
+        self._calls: dict[Job, int] = {}  # of those on little, while they are few; or as many, once it is loaded
         self.forget()
 
     def forget(self) -> None:
@@ -70,6 +70,7 @@ class Background:
             self._asked = True
             return False
         if thread_count() < 2:
+            self._calls[job] = _MANY  # what is loaded serves little ones, too
             return self._has_compiler(job)
         self._ask(job)
         return False

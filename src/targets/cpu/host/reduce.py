@@ -62,7 +62,7 @@ class Folding:
         self._seen_as = dtype if self._is_time else numbers_as(dtype)
         self._made = result_dtype(fold.value, dtype) if self._counts or fold in TRUTHS else None
         self._waits, self._looks_at_bits = fold.adds and dtype.kind == "f", fold in EXTREMES and dtype.kind == "f"
-        self._ways, self._choices = Routes(self._choose), Choices()
+        self._ways, self._choices, self._had_zero_or_nan = Routes(self._choose), Choices(), False
         self._head: tuple[slice, ...] = ()  # what is looked at before all else
         if fold in TRUTHS and len(axes) == ndim:
             self._head = (slice(round(_HEAD ** (1 / ndim))),) * ndim
@@ -114,17 +114,27 @@ class Folding:
         return count > 0 if self._fold is Reducer.ANY else count < head.size
 
     def _by_numpy(self, x: HostArray, route: Route) -> HostArray:
-        found = silence().run(UFUNCS[self._fold].reduce, x, self._axes, self._made)
-        if self._looks_at_bits and _has_zero_or_nan(found):  # whose bits no value tells
-            has_loops = can_fold(self._fold, self._seen_as, x.nbytes, is_few=True)
-            return self._by_loops(x, route) if has_loops else self._by_integers(x)
-        return np.asarray(found)
+        """Zeros and NaNs, whose bits no value tells, are found by integers instead: at once where they were last."""
+        if not self._looks_at_bits:
+            return np.asarray(silence().run(UFUNCS[self._fold].reduce, x, self._axes, self._made))
+        has_loops = self._had_zero_or_nan and can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG)
+        found = self._by_loops(x, route) if has_loops else silence().run(UFUNCS[self._fold].reduce, x, self._axes)
+        self._had_zero_or_nan = _has_zero_or_nan(found)
+        if has_loops or not self._had_zero_or_nan:
+            return np.asarray(found)
+        if can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
+            return self._by_loops(x, route)
+        return self._by_integers(x, np.asarray(found))
 
-    def _by_integers(self, x: HostArray) -> HostArray:
-        """What the loops of extremes give, where they are not there yet."""
-        bits = cast("Signed", x.view(f"i{x.itemsize}"))
+    def _by_integers(self, x: HostArray, found: HostArray) -> HostArray:
+        """What the loops of extremes give, where they are not there yet: NumPy's, but for zeros and NaNs."""
+        bits, reduce = cast("Signed", x.view(f"i{x.itemsize}")), UFUNCS[self._fold].reduce
+        if not np.isnan(found).any():  # among others -0.0 is the least integer, and 0.0 above all if they are below
+            words = np.asarray(reduce(bits, self._axes))
+            is_minus = words < 0 if self._fold is Reducer.MAX else words == np.iinfo(bits.dtype).min
+            return np.where(found == 0, np.where(is_minus, -0.0, 0.0).astype(found.dtype), found)
         ordered = _in_order(bits) - bits.dtype.type(constant_of(self._fold, self._dtype))
-        return self._elements(np.asarray(UFUNCS[self._fold].reduce(ordered, self._axes)))
+        return self._elements(np.asarray(reduce(ordered, self._axes)))
 
     def _by_loops(self, x: HostArray, route: Route) -> HostArray:
         x, ufunc = zeros_and_ones(x) if self._counts else x, UFUNCS[self._fold]
