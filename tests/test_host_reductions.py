@@ -269,6 +269,25 @@ def test_which_zero_or_nan_is_the_extreme_does_not_depend_on_what_is_loaded(
                 assert np.array_equal(np.signbit(after)[zeros], np.asarray(is_minus)[zeros])
 
 
+@pytest.mark.parametrize("axis", [0, None])
+def test_extremes_that_are_zero_or_nan_and_others_by_turns(axis: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which way is taken depends on what was found last, and no bit on the way."""
+    x = 1 + np.random.default_rng(3).random((1000, 300))
+    zeros, nans = x - 1, x.copy()
+    zeros[::2, ::3], zeros[1::2, ::2] = -0.0, 0.0
+    nans[5], nans[6, ::2] = np.nan, -np.nan
+    for name in ("min", "max"):
+        call = host_reduction(Reducer(name), x.dtype, 2, axis, False)
+        assert call is not None
+        for y in (x, x, zeros, -zeros, zeros, x, nans, nans, -nans, x, zeros):
+            with background.off(), monkeypatch.context() as patch:
+                _have_way(patch, "numpy")
+                found = np.asarray(call(y)).tobytes()
+            with background.off(), monkeypatch.context() as patch:
+                _have_way(patch, "loops")
+                assert np.asarray(reduced(name, y, axis)).tobytes() == found
+
+
 @pytest.mark.parametrize("dtype", ["u1", "i8", "f4", "f8", "f2", "M8[s]", "?"])
 @pytest.mark.parametrize("name", ["min", "max", "any", "all", "sum", "argmin", "argmax"])
 def test_each_way_gives_the_same_bits(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
