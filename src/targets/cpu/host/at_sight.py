@@ -34,7 +34,6 @@ LEAST_AT_SIGHT = 1 << 12  # elements: to sort fewer takes no longer than to chec
 _SEEN = 5  # elements that are looked at first
 _DIFFERENT = 3  # with fewer different values among these, the row may have few in all
 _MOST_HALVES, _LOOKED = 1 << 13, 1 << 14  # elements: of more, which are a run or equal, NumPy takes longer
-_FLOATS = 1 << 15  # elements: of fewer, three that differ are sorted sooner than counted
 HANDFUL, _BLOCK = 16, 1 << 11  # words that are counted one by one; elements of a block
 HANDFUL_OF_NUMPY = 4  # more take NumPy as long to count as to sort
 _AT_A_GLANCE, _AT_ANOTHER = 32, 128  # elements that are looked at
@@ -167,15 +166,15 @@ def few_words(row: Elements, order: SortOrder, most: int = HANDFUL) -> FewWords 
 def sorted_at_sight(row: Elements, order: SortOrder, policy: HostSortPolicy) -> Elements | None:
     """The sorted row, if it has few different values, or is in order or reversed. None otherwise, mostly after a look
     at five elements."""
-    item, size, is_float, found = numbers_of(row).item, row.size, row.dtype.kind == "f", None
+    item, size, found = numbers_of(row).item, row.size, None
     are_counted = _are_counted_sooner(row, policy)
     a, e = item(0), item(-1)
-    if a == e and not (are_counted or is_float):
+    if a == e and not are_counted:
         return None
     b, c, d = item(size >> 2), item(size >> 1), item(3 * size >> 2)
     different, is_nan = len({a, b, c, d, e}), a != a  # which is not its own equal
     if different < _SEEN or is_nan:
-        if are_counted or (is_float and (size >= _FLOATS or different < _DIFFERENT or is_nan)):
+        if are_counted or is_nan:
             found = _counted(row, order, policy)
         elif different < _DIFFERENT:
             return None

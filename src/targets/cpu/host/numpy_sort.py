@@ -232,11 +232,10 @@ def _write_zeros(source: Elements, results: Elements, order: SortOrder, *, has_n
         numbers = results[: results.size - count_nonzero(np.isnan(results))]
     rising = numbers if ascends else numbers[::-1]
     zeros = rising[rising.searchsorted(_ZERO) : rising.searchsorted(_ZERO, "right")]
-    if zeros.size:
+    if zeros.size and SignedBits.of(source.dtype).has_minus_zero(source):
         words = bits_of(source)
         minus = count_nonzero(words == words.dtype.type(1 << (8 * words.itemsize - 1)))
-        if minus:
-            zeros[:minus], zeros[minus:] = -0.0, 0.0
+        zeros[:minus], zeros[minus:] = -0.0, 0.0
 
 
 def keep_ties(source: Elements, results: Elements) -> None:
