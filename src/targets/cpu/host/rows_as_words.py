@@ -16,6 +16,7 @@ from ..background import background
 from ..loops import Kernel, compiled, inside, text_of
 from .key_words import lines_of_bits, place_of_constants, turned, turned_back
 from .numpy_pointer import sort_address
+from .numpy_speed import numpy_sorts_slowly
 
 _SHORTEST = 1 << 5  # elements of a row: shorter ones take NumPy as long
 _FEW = 1 << 14  # elements in all, which NumPy's own operations turn in some microseconds more
@@ -74,9 +75,10 @@ def sorting(size: int) -> RowLoops:
 
 def can_sort_as_words(source: HostArray) -> bool:
     """Whether rows of floats, along the last axis, should be sorted so on this thread, once they are packed: not where
-    they are short."""
+    they are short, nor by a sort of NumPy's that is slow and trusts what it has seen, as callers can reach the
+    results."""
     loops, size = _SORTING.get(source.itemsize), source.size
-    if loops is None or not size or source.shape[-1] < _SHORTEST:
+    if loops is None or not size or source.shape[-1] < _SHORTEST or numpy_sorts_slowly(source.itemsize):
         return False
     return loops.are_there(source.dtype, source.nbytes, is_little=size < _FEW)
 
