@@ -11,14 +11,16 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from . import real_threads
 from .import_lock import release_import_lock
-from .real_threads import SimpleQueue
+from .real_threads import Empty, SimpleQueue
 
 T = TypeVar("T")
 
+_LOOK = 0.2  # seconds between two looks, where a wait cannot be interrupted
 _WAITING = 2  # at most so many wait for one call: the caller, and the thread of a pipeline's next piece
 
 
@@ -69,7 +71,8 @@ class Call(Generic[T]):
 
     def wait(self) -> None:
         while not self.is_done:
-            self._news.get()
+            with suppress(Empty):
+                self._news.get(timeout=_LOOK)
 
     def see_through(self, step: Callable[[], object]) -> None:
         """Runs a step, and waits until the call has ended. What a signal handler raises meanwhile is raised then."""
