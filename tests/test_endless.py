@@ -66,7 +66,7 @@ def test_work_is_called_with_an_address_and_its_failure_is_raised() -> None:
         run_stoppable(fails)
 
 
-@pytest.mark.parametrize("line", range(1, 30))
+@pytest.mark.parametrize("line", range(1, 40))
 def test_an_interrupt_at_any_line_leaves_nothing_running(line: int) -> None:
     """Raised at one line after another of the caller's part, wherever the other thread is then."""
     import ctypes
@@ -84,7 +84,7 @@ def test_an_interrupt_at_any_line_leaves_nothing_running(line: int) -> None:
 
     def trace(frame: FrameType, event: str, argument: object) -> Trace | None:
         nonlocal seen
-        if not frame.f_code.co_filename.endswith("cpu/job.py"):
+        if not frame.f_code.co_filename.endswith("types/calls.py"):
             return None
         if event == "line":
             seen += 1
@@ -97,7 +97,7 @@ def test_an_interrupt_at_any_line_leaves_nothing_running(line: int) -> None:
     assert not running
 
 
-def test_it_is_done_in_another_thread_within_such_work_too() -> None:
+def test_within_such_work_it_is_done_by_the_same_thread() -> None:
     seen: list[int] = []
 
     def works(stop: Flag) -> None:
@@ -105,7 +105,7 @@ def test_it_is_done_in_another_thread_within_such_work_too() -> None:
         seen.append(get_ident())
 
     run_stoppable(works)
-    assert len({*seen, get_ident()}) == 3
+    assert seen[0] == seen[1] != get_ident()
 
 
 def test_without_threads_the_caller_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,7 +224,8 @@ except KeyboardInterrupt:
 
 _DEEP = """
 import sys
-from gpusort.external.crew import Crew, always_uninterrupted, uninterrupted
+from gpusort.external.crew import Crew, always_uninterrupted
+from gpusort.types.calls import uninterrupted
 from gpusort.targets.cpu.loops import compiled
 from gpusort.targets.cpu.pool import Pool
 

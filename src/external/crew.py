@@ -16,7 +16,7 @@ from typing import ParamSpec, TypeVar
 import attrs
 
 from ..types import real_threads
-from ..types.calls import Call, start_thread
+from ..types.calls import Call, start_thread, uninterrupted
 from ..types.import_lock import release_import_lock
 from ..types.real_threads import SimpleQueue
 
@@ -86,23 +86,6 @@ class Crew(AbstractContextManager["Crew"]):
         # At the interpreter's end threads are gone, and none says so: what is left of a generator is closed then.
         while len(shared.left) < len(shared.came) and not sys.is_finalizing():
             shared.news.get()
-
-
-def uninterrupted(function: Callable[[], T]) -> T:
-    """Runs a function in another thread, completely, or not at all if an exception arrives before it begins. An
-    exception that a signal handler raises meanwhile, which happens in the main thread only, is raised when the function
-    has ended."""
-    real_threads.require_frames()
-    call = Call(function)
-    try:
-        try:
-            call.begin()
-            call.wait()
-        finally:
-            call.see_through(call.cancel)
-    finally:
-        call.see_through(call.cancel)  # an exception raised as a function begins skips all of it
-    return call.result()
 
 
 def whole(function: Callable[P, T]) -> Callable[P, T]:

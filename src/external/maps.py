@@ -19,8 +19,9 @@ from typing import Any, TypeAlias, cast
 import attrs
 import numpy as np
 
+from ..types.calls import uninterrupted
 from ..types.errors import InvalidArgumentError
-from .crew import OnFailure, uninterrupted
+from .crew import OnFailure
 from .cuts import Array
 from .direct import Bytes, DirectFile, take_room
 from .disk_space import raising_disk_full, require_disk_space

@@ -91,6 +91,28 @@ class Call(Generic[T]):
         return self._results[0]
 
 
+def uninterrupted(function: Callable[[], T], stop: Callable[[], object] = int) -> T:
+    """Runs a function in another thread, completely, or not at all if an exception arrives before it begins. An
+    exception that a signal handler raises meanwhile, which happens in the main thread only, is raised when the function
+    has ended: what `stop` does may have it end sooner."""
+    real_threads.require_frames()
+    call = Call(function)
+
+    def call_off() -> None:
+        stop()
+        call.cancel()
+
+    try:
+        try:
+            call.begin()
+            call.wait()
+        finally:
+            call.see_through(call_off)
+    finally:
+        call.see_through(call_off)  # an exception raised as a function begins skips all of it
+    return call.result()
+
+
 def start_thread(function: Callable[[], object]) -> bool:
     """Starts a thread. False where the system gives none, or none would run."""
     # A thread that imports would wait for the caller's lock, and the caller for the thread.

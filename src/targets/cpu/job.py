@@ -27,7 +27,7 @@ from itertools import count as counter
 import numpy as np
 
 from ...types import real_threads
-from ...types.calls import Call, start_thread
+from ...types.calls import uninterrupted
 from ...types.real_threads import SimpleQueue
 from ..addresses import address_of
 
@@ -131,23 +131,7 @@ class Flag:
 
 
 def run_stoppable(work: Callable[[Flag], object]) -> None:
-    """Calls `work` in another thread with a flag, at which it is to look from time to time: once it is set, work ends.
-    Where no thread can be had, as when the interpreter ends, the caller works, and cannot be interrupted."""
-    real_threads.require_frames()
+    """Calls `work` with a flag, at which it is to look from time to time: once it is set, work ends. It is done in a
+    thread that no signal interrupts; where no thread can be had, as when the interpreter ends, by the caller."""
     stop = Flag()
-    call = Call(lambda: work(stop))
-
-    def call_off() -> None:
-        stop.set()
-        call.cancel()
-
-    try:
-        try:
-            if not start_thread(call.make):
-                call.make()
-            call.wait()
-        finally:
-            call.see_through(call_off)
-    finally:
-        call.see_through(call_off)  # an exception raised as a function begins skips all of it
-    call.result()
+    uninterrupted(lambda: work(stop), stop.set)
