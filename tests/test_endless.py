@@ -108,11 +108,8 @@ def test_within_such_work_it_is_done_by_the_same_thread() -> None:
     assert seen[0] == seen[1] != get_ident()
 
 
-def test_without_threads_the_caller_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> int:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
+@pytest.mark.usefixtures("no_threads")
+def test_without_threads_the_caller_works() -> None:
     seen: list[int] = []
 
     def works(stop: Flag) -> None:

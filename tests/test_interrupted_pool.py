@@ -13,7 +13,6 @@ from pathlib import Path
 import attrs
 import pytest
 
-from gpusort.targets.cpu.job import Flag, run_stoppable
 from gpusort.targets.cpu.pool import Pool
 from tests.new_process import printed, run_new
 from tests.striking import events, places, soon, strike, threads
@@ -93,27 +92,8 @@ def test_a_piece_may_hand_in_a_job_of_its_own(pool: Pool) -> None:
     assert sorted(done) == [(outer, inner) for outer in range(8) for inner in range(5)]
 
 
-def test_without_threads_the_caller_runs_what_could_be_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> int:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
-    flags: list[Flag] = []
-    run_stoppable(flags.append)
-    assert len(flags) == 1
-
-    def fail(_: Flag) -> None:
-        raise ValueError("of the work's own")
-
-    with pytest.raises(ValueError, match="of the work's own"):
-        run_stoppable(fail)
-
-
-def test_without_threads_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> int:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
+@pytest.mark.usefixtures("no_threads")
+def test_without_threads_the_caller_works_alone() -> None:
     pieces = Pieces()
     Pool(THREADS).run(pieces.work, 10)
     assert pieces.ended == list(range(10))
