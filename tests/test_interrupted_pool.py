@@ -204,7 +204,7 @@ except KeyboardInterrupt:
 
 _DEEP = """
 import sys
-from gpusort.external.crew import Crew, always_uninterrupted
+from gpusort.external.crew import Crew
 from gpusort.types.calls import uninterrupted
 from gpusort.targets.cpu.loops import compiled
 from gpusort.targets.cpu.pool import Pool
@@ -220,7 +220,7 @@ CALLS = {
     "crew": close_a_crew,
     "kernel": lambda: LOOP(1, 2),
     "uninterrupted": lambda: uninterrupted(int),
-    "always_uninterrupted": lambda: always_uninterrupted(int),
+    "always": lambda: uninterrupted(int, always=True),
 }
 call = CALLS[sys.argv[1]]
 
@@ -241,7 +241,7 @@ print(len(refused) > 3)
 """
 
 
-@pytest.mark.parametrize("call", ["pool", "crew", "kernel", "uninterrupted", "always_uninterrupted"])
+@pytest.mark.parametrize("call", ["pool", "crew", "kernel", "uninterrupted", "always"])
 def test_near_the_limit_of_recursion_a_call_ends(call: str) -> None:
     """To wait for threads takes calls, which fail there: again and again, if that is told before they are begun."""
     done = run_new(_DEEP, call, timeout=20)

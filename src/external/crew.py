@@ -98,20 +98,6 @@ def whole(function: Callable[P, T]) -> Callable[P, T]:
     return wrapped
 
 
-def always_uninterrupted(function: Callable[[], object]) -> None:
-    """Runs a function completely, whatever a signal handler raises before or meanwhile, and then raises that."""
-    real_threads.require_frames()
-    call = Call(function)
-    try:
-        try:
-            call.see_through(call.begin)
-        finally:
-            call.see_through(call.begin)  # an exception raised as a function begins skips all of it
-    finally:
-        call.see_through(call.begin)
-    call.result()
-
-
 @attrs.frozen(eq=False)
 class OnFailure:
     """A context manager whose function is called when its block fails, whatever a signal handler raises meanwhile.
@@ -124,4 +110,4 @@ class OnFailure:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            always_uninterrupted(self.function)
+            uninterrupted(self.function, always=True)

@@ -74,15 +74,6 @@ class Call(Generic[T]):
             with suppress(Empty):
                 self._news.get(timeout=_LOOK)
 
-    def see_through(self, step: Callable[[], object]) -> None:
-        """Runs a step, and waits until the call has ended. What a signal handler raises meanwhile is raised then."""
-
-        def end() -> None:
-            step()
-            self.wait()
-
-        real_threads.persist(end)
-
     def result(self) -> T:
         """Waits for the call; returns its result, or raises its exception."""
         self.wait()
@@ -91,25 +82,29 @@ class Call(Generic[T]):
         return self._results[0]
 
 
-def uninterrupted(function: Callable[[], T], stop: Callable[[], object] = int) -> T:
-    """Runs a function in another thread, completely, or not at all if an exception arrives before it begins. An
-    exception that a signal handler raises meanwhile, which happens in the main thread only, is raised when the function
-    has ended: what `stop` does may have it end sooner."""
+def uninterrupted(function: Callable[[], T], stop: Callable[[], object] = int, *, always: bool = False) -> T:
+    """Runs a function in another thread, completely; but, unless it is to be run `always`, not at all if an exception
+    arrives before it begins. An exception that a signal handler raises meanwhile, which happens in the main thread
+    only, is raised when the function has ended: what `stop` does may have it end sooner."""
     real_threads.require_frames()
     call = Call(function)
 
-    def call_off() -> None:
+    def end() -> None:
         stop()
-        call.cancel()
+        if always:
+            call.begin()
+        else:
+            call.cancel()
+        call.wait()
 
     try:
         try:
             call.begin()
             call.wait()
         finally:
-            call.see_through(call_off)
+            real_threads.persist(end)
     finally:
-        call.see_through(call_off)  # an exception raised as a function begins skips all of it
+        real_threads.persist(end)  # an exception raised as a function begins skips all of it
     return call.result()
 
 
