@@ -23,7 +23,6 @@ from .algos.radix_sorts import numbered, widened
 from .algos.sorts import Bitonic
 from .algos.words import write_elements, write_words
 from .api import reducing, sorting
-from .api.arguments import check_like
 from .api.plan import most_scratch
 from .arrays.kinds import ArrayKind
 from .arrays.registry import KNOWN
@@ -35,7 +34,7 @@ from .kernel.specialise import specialise
 from .machine import Capability, Limits, TargetInfo
 from .operations.base import Operation, Works
 from .targets.registry import FORMS, usual_info
-from .types.checks import numbers_in, require_taken
+from .types.checks import check_like, numbers_in, require_taken
 from .types.dtypes import ArrayKey, key_for
 from .types.elements import dtype_of
 from .types.errors import GpusortError, InvalidArgumentError

@@ -17,7 +17,7 @@ from gpusort.machine import Capability
 from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
 from gpusort.targets.simulator.checks import Checks
-from gpusort.types import libraries
+from gpusort.types import libraries, real_threads
 from tests.chromium import Browser
 from tests.covering import ALWAYS_WHOLE, MARK, TARGET, WHOLE, InTurn, cases_of
 from tests.opened import or_skip
@@ -94,6 +94,16 @@ def known_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
 def _nothing(*_: object) -> None:
     pass
+
+
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system gives no more threads."""
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(real_threads, "start", refuse)
 
 
 @pytest.fixture(scope="session")

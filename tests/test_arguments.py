@@ -82,7 +82,7 @@ CASES: list[Case] = [
     (("reduce",), "policy", [3, gpusort.ScanPolicy(), gpusort.ReducePolicy], "policy: expected a ReducePolicy or None"),
     (("scan",), "policy", [3, gpusort.ReducePolicy(), {}], "policy: expected a ScanPolicy or None, found "),
     (("sort",), "out", [3, [0.0], Empty()], "out: expected a"),
-    (KEYED, "key", ["f4", len, Empty(), UnsignedKey], "key: expected a SortableKey, e.g. key_for(x.dtype), or None, "),
+    (KEYED, "key", ["f4", len, Empty(), UnsignedKey], "key: expected a SortableKey, e.g. key_for(x.dtype), "),
     (("top_k",), "largest", ["no", None, 2], "largest: expected True or False, found "),
     (("top_k",), "sorted", ["no", None, 2], "sorted: expected True or False, found "),
 ]

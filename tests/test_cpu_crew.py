@@ -158,11 +158,8 @@ def test_a_row_is_worth_as_many_threads_as_its_bytes() -> None:
     assert [policy.crew_for(1 << 20, threads, 8) for threads in (2, 3, 4, 8, 9)] == [0, 0, 4, 8, 0]
 
 
-def test_without_threads_the_caller_sorts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> int:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
+@pytest.mark.usefixtures("no_threads")
+def test_without_threads_the_caller_sorts_alone() -> None:
     row = _parted(np.random.default_rng(1).random(9000), 8)
     assert sort_by_crew(row, 2048, 8, Crew())
     assert_same_bits(row.results, np.sort(row.source))

@@ -18,16 +18,18 @@ import pytest
 
 import gpusort
 from gpusort.external import maps
-from gpusort.external.crew import Crew, always_uninterrupted, uninterrupted
+from gpusort.external.crew import Crew
 from gpusort.external.direct import Bytes, DirectFile
 from gpusort.external.pipeline import run_pipeline
 from gpusort.external.scratch import Scratch
+from gpusort.types.calls import uninterrupted
 from tests.new_process import run_new, run_sort
 from tests.reference import sample
 from tests.striking import elements_of, events, places, soon, strike, threads
 
 BELOW = "external"
 CREW = "external/crew.py"
+CALLS = "types/calls.py"
 COUNT = 20_000
 MEMORY = 1 << 16
 
@@ -70,12 +72,12 @@ def test_no_stage_goes_on_when_its_pipeline_was_struck(workers: int) -> None:
 def test_a_call_is_made_once_wherever_its_caller_is_struck() -> None:
     """By a thread that may start, and be waited for, before or after the strike."""
     before = threads()
-    for through in uninterrupted, always_uninterrupted:
+    for through in uninterrupted, partial(uninterrupted, always=True):
         made: list[None] = []
         call = partial(through, partial(made.append, None))
-        for place in places(events(call, CREW), 300):
+        for place in places(events(call, CALLS), 300):
             made.clear()
-            came = strike(call, place, CREW)
+            came = strike(call, place, CALLS)
             found = len(made)
             assert found <= 1
             assert found or came
@@ -88,7 +90,7 @@ def test_what_an_uninterrupted_call_raises_is_raised() -> None:
     def fail() -> None:
         raise OSError("no room")
 
-    for through in uninterrupted, always_uninterrupted:
+    for through in uninterrupted, partial(uninterrupted, always=True):
         with pytest.raises(OSError, match="no room"):
             through(fail)
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import attrs
 import pytest
 
-from gpusort.targets.cpu.job import Flag, run_stoppable
 from gpusort.targets.cpu.pool import Pool
 from tests.new_process import printed, run_new
 from tests.striking import events, places, soon, strike, threads
@@ -93,27 +92,8 @@ def test_a_piece_may_hand_in_a_job_of_its_own(pool: Pool) -> None:
     assert sorted(done) == [(outer, inner) for outer in range(8) for inner in range(5)]
 
 
-def test_without_threads_the_caller_runs_what_could_be_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> int:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
-    flags: list[Flag] = []
-    run_stoppable(flags.append)
-    assert len(flags) == 1
-
-    def fail(_: Flag) -> None:
-        raise ValueError("of the work's own")
-
-    with pytest.raises(ValueError, match="of the work's own"):
-        run_stoppable(fail)
-
-
-def test_without_threads_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> int:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
+@pytest.mark.usefixtures("no_threads")
+def test_without_threads_the_caller_works_alone() -> None:
     pieces = Pieces()
     Pool(THREADS).run(pieces.work, 10)
     assert pieces.ended == list(range(10))
@@ -224,7 +204,8 @@ except KeyboardInterrupt:
 
 _DEEP = """
 import sys
-from gpusort.external.crew import Crew, always_uninterrupted, uninterrupted
+from gpusort.external.crew import Crew
+from gpusort.types.calls import uninterrupted
 from gpusort.targets.cpu.loops import compiled
 from gpusort.targets.cpu.pool import Pool
 
@@ -239,7 +220,7 @@ CALLS = {
     "crew": close_a_crew,
     "kernel": lambda: LOOP(1, 2),
     "uninterrupted": lambda: uninterrupted(int),
-    "always_uninterrupted": lambda: always_uninterrupted(int),
+    "always": lambda: uninterrupted(int, always=True),
 }
 call = CALLS[sys.argv[1]]
 
@@ -260,7 +241,7 @@ print(len(refused) > 3)
 """
 
 
-@pytest.mark.parametrize("call", ["pool", "crew", "kernel", "uninterrupted", "always_uninterrupted"])
+@pytest.mark.parametrize("call", ["pool", "crew", "kernel", "uninterrupted", "always"])
 def test_near_the_limit_of_recursion_a_call_ends(call: str) -> None:
     """To wait for threads takes calls, which fail there: again and again, if that is told before they are begun."""
     done = run_new(_DEEP, call, timeout=20)

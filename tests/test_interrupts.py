@@ -153,14 +153,10 @@ def test_a_few_others_are_put_around_one_word_at_once() -> None:
     check_strikes(given.copy, sort, 1000, os.path.join("targets", "cpu", "host", "counting.py"))
 
 
+@pytest.mark.usefixtures("no_threads")
 def test_no_thread_is_needed_to_sort_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system gives no more threads: the caller works alone."""
-
-    def refuse(*_: object) -> int:
-        raise RuntimeError("can't start new thread")
-
+    """The caller works alone."""
     monkeypatch.setenv("GPUSORT_THREADS", "5")  # a pool that no test has used
-    monkeypatch.setattr("gpusort.types.real_threads.start", refuse)
     for name in ("u4", "f8 with specials", "few u4"):
         given = CASES[name].reshape(1, -1)
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.external.crew import uninterrupted
 from gpusort.targets import registry
 from gpusort.targets.uninterrupted import run_uninterrupted
+from gpusort.types.calls import uninterrupted
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.import_lock import release_import_lock
 from tests.new_process import printed, run_new

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import time
 import weakref
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ import gpusort
 from gpusort.arrays import recycled as reuse
 from gpusort.arrays import shelf
 from gpusort.external import plans
-from gpusort.types import environment, real_threads
+from gpusort.types import environment
 from gpusort.types.errors import InvalidArgumentError
 from tests.reference import run_in_threads
 
@@ -204,12 +203,8 @@ def test_a_container_has_the_memory_that_it_is_allowed(
         assert free == max(0, min(limit - used for limit, used in expected))
 
 
+@pytest.mark.usefixtures("no_threads")
 def test_where_no_thread_is_to_be_had_a_long_array_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
     monkeypatch.setattr(reuse, "_MOST", 16 << 20)
     monkeypatch.setattr(shelf, "SECONDS", 0.0)
-    for starter in (threading.Thread, real_threads):
-        monkeypatch.setattr(starter, "start", refuse)
     assert reuse.new_array((3 * LONG,), DOUBLE).size == 3 * LONG

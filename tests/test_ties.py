@@ -15,7 +15,7 @@ from gpusort.algos.ties import first_not_below, restore_ties
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
-from gpusort.types.dtypes import FloatBits, key_for
+from gpusort.types.dtypes import infinity_of, key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.keys import FloatKey
 from gpusort.types.params import ScanPolicy
@@ -29,12 +29,11 @@ FLOATS = ("f2", "f4", "f8")
 
 def by_words(x: Array, order: SortOrder) -> Array:
     """Rows in the order that a sort by words gives: -0.0 beside 0.0 on its side, NaNs last by their bits."""
-    bits = FloatBits.of(x.dtype)
-    words = x.view(bits.word).astype(object)
-    sign, all_ones = bits.magnitude + 1, 2 * bits.magnitude + 1
+    infinity, sign = infinity_of(x.dtype), 1 << (8 * x.itemsize - 1)
+    words, all_ones = x.view(f"u{x.itemsize}").astype(object), 2 * sign - 1
     flipped = np.where(words >= sign, all_ones - words, words + sign)
-    flipped = (flipped - (all_ones - (sign + bits.infinity))) % (all_ones + 1)
-    last = 2 * bits.infinity + 1
+    flipped = (flipped - (all_ones - (sign + infinity))) % (all_ones + 1)
+    last = 2 * infinity + 1
     ordered = flipped if order is SortOrder.ASCENDING else np.where(flipped <= last, last - flipped, flipped)
     return np.take_along_axis(x, np.argsort(ordered, axis=-1, kind="stable"), axis=-1)
 

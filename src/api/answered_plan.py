@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..arrays.kinds import Located
-from ..operations.base import Operation
+from ..machine import TargetInfo
+from ..operations.base import Copy, Operation, Output, Works, copying
 from ..targets.base import Target
-from ..types.bounded import Bounded
 from ..types.specs import Spec, comes_to_host
 from .plan import Arrays, Cost, Plan, require_fitting, require_same_device, results_of
 
-if TYPE_CHECKING:
-    from .step_calls import StreamCall
 
-_MOST_LAYOUTS = 64  # of results
+class _Copied(Operation):
+    """An array as it is."""
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        return (Output(given[0].shape, given[0].dtype, ()),)
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo) -> Works:
+        return Works((copying(Copy(1, 0)),))
 
 
 class AnsweredPlan(Plan):
     def __init__(self, kind: Located[Any], operation: Operation, specs: tuple[Spec, ...], target: Target) -> None:
-        self.kind, self.operation, self.target, self._specs = kind, operation, target, specs
+        self.kind, self.operation, self._specs, self._target = kind, operation, specs, target
         self._outputs = operation.outputs(*specs)
-        self._held: list[Any] = []  # on a device, the results as calls that were prepared copy them
-        self._copies: Bounded[Hashable, StreamCall] = Bounded(_MOST_LAYOUTS)
+        # On a device: which results have elements, and those as prepared calls copy them, and by which plan.
+        self._filled = [] if kind.is_host else [n for n, output in enumerate(self._outputs) if 0 not in output.shape]
+        self._copies: list[tuple[Any, Plan]] = []
 
     def run(self, *arrays: Any) -> object:
         return results_of(self.new_outputs(arrays), self._outputs)
@@ -34,9 +38,17 @@ class AnsweredPlan(Plan):
         if self.kind.is_host:
             for out, found in zip(outs, self.new_outputs(arrays), strict=True):
                 out[...] = found
-        elif self._filled:
-            with self.kind.scope(arrays[0]):
-                self._copy(arrays, outs)
+            return
+        if self._filled and not self._copies:
+            from .kernel_plan import KernelPlan
+
+            found = self.new_outputs(arrays)
+            self._copies = [
+                (found[n], KernelPlan(self.kind, _Copied(), (self.kind.spec("out", found[n]),), self._target))
+                for n in self._filled
+            ]
+        for number, (held, plan) in zip(self._filled, self._copies, strict=True):
+            plan.into((held,), (outs[number],))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         with self.kind.scope(arrays[0]):
@@ -45,24 +57,4 @@ class AnsweredPlan(Plan):
             return [x if comes_to_host(x.dtype, self._specs) else device.from_host(x) for x in found or ()]
 
     def cost(self) -> Cost:
-        return Cost(0 if self.kind.is_host else len(self._filled), 0, 0)
-
-    @cached_property
-    def _filled(self) -> list[int]:
-        """Which results have elements."""
-        return [number for number, output in enumerate(self._outputs) if 0 not in output.shape]
-
-    def _copy(self, arrays: Arrays, outs: Arrays) -> None:
-        device, known = self.kind.placed(arrays[0]), tuple([self.kind.layout(out) for out in outs])
-        copies = self._copies.get(known)
-        if copies is None:
-            from .step_calls import StreamCall
-            from .steps import Lines, Steps
-
-            self._held, steps = self._held or self.new_outputs(arrays), Steps(2 * len(outs))
-            for number in self._filled:
-                source, to = (self.kind.spec("out", x[number]) for x in (self._held, outs))
-                steps.move(Lines.of(number, source, ()), Lines.of(len(outs) + number, to, ()))
-            copies = StreamCall(self.target, device.alignment, device.scratch, steps, keeps_scratch=False)
-            self._copies[known] = copies
-        copies([*map(device.handle, (*self._held, *outs))], device.stream() or 0)
+        return Cost(len(self._filled), 0, 0)

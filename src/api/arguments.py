@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ..types.bounded import Bounded
-from ..types.checks import KEY_MEMBERS, MONOID_MEMBERS, checked_flag, index_of
+from ..types.checks import check_like, checked_flag, index_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError, told
 from ..types.indices import SortOrder
 from ..types.needs import Policy
@@ -15,18 +15,11 @@ ORDERS = tuple(SortOrder)  # by whether they descend: a member of an enumeration
 
 _says: Bounded[object, tuple[object, ...]] = Bounded(1 << 10)  # by key
 
-# What callers make themselves: how it is called, and the members that it has.
-_EXPECTED = {
-    "monoid": ("a monoid, e.g. Sum(number_for(x.dtype))", MONOID_MEMBERS),
-    "algorithm": ("a value such as Bitonic(), or None", ("placements", "most_rows", "schedule")),
-    "key": ("a SortableKey, e.g. key_for(x.dtype), or None", KEY_MEMBERS),
-}
-
 
 def checked_order(descending: object, key: object) -> SortOrder:
     """The sort order of a `descending` flag; checks the key too."""
     if key is not None:
-        check_like("key", key)
+        check_key(key)
     return ORDERS[descending is not False and checked_flag("descending", descending)]
 
 
@@ -50,25 +43,10 @@ def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
     return tuple([index_of("axis", number, expected) for number in cast("tuple[object, ...]", axis)])
 
 
-def check_like(parameter: str, value: object) -> None:
-    """Raises UnsupportedTypeError for a monoid, an algorithm or a key without the members of one, which it names."""
-    expected, members = _EXPECTED[parameter]
-    missing, found = [name for name in members if not hasattr(value, name)], ""
-    if isinstance(value, type):
-        found = f"the class {value.__name__}: make a value of it"
-    elif missing:
-        found = f"{value!r}, which has no {', '.join(missing)}"
-    elif isinstance(value, tuple):  # to kernels its elements and nothing more
-        found = f"a tuple, {type(cast(object, value)).__name__}: make its class one of attrs, frozen"
-    elif parameter != "algorithm":  # by the others compiled code is found again
-        try:
-            hash(value)
-        except TypeError as error:
-            found = f"a {type(value).__name__} that has no hash ({error}); make its class and its fields immutable"
-    if found:
-        raise UnsupportedTypeError(f"{parameter}: expected {expected}, found {found}")
-    if parameter == "key":
-        _forget_changed(value)
+def check_key(key: object) -> None:
+    """Raises UnsupportedTypeError for what is no key."""
+    check_like("key", key)
+    _forget_changed(key)
 
 
 def _forget_changed(key: Any) -> None:

@@ -212,7 +212,7 @@ class HostPlan(Plan):
 
     def _fastest(self) -> Callable[..., object]:
         native, call = self._native, self._run
-        if native is None or self._has_key or not (native.takes_empty or native.takes):
+        if native is None or self._has_key:
             return call
         run, takes, most = native.function, native.takes, native.most
         if takes is not None:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from ..arrays.registry import KNOWN
 from ..operations.reduce import Fold, Reduce, Reducer
 from ..operations.scan import Cumsum, Scan
-from ..types.checks import checked_flag, index_of
+from ..types.checks import check_like, checked_flag, index_of
 from ..types.indices import ScanKind
 from ..types.specs import HostArray
-from .arguments import axes_or_none, axis_or_none, check_like, check_policy
+from .arguments import axes_or_none, axis_or_none, check_key, check_policy
 from .call import Maker, call
 from .signatures import (
     Axis,
@@ -86,7 +86,7 @@ def _reduced(
     if keepdims is not False:
         keepdims = checked_flag("keepdims", keepdims)
     if key is not None:
-        check_like("key", key)
+        check_key(key)
     return call(make, (axis, keepdims, key), target, x)
 
 

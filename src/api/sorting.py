@@ -15,9 +15,9 @@ from ..operations.argsort import Argsort, SortPairs
 from ..operations.merge import Merge, MergeByKey
 from ..operations.select import TopK
 from ..operations.sort import Sort
-from ..types.checks import checked_flag, index_of
+from ..types.checks import check_like, checked_flag, index_of
 from ..types.specs import HostArray
-from .arguments import ORDERS, axis_or_none, check_like, checked_count, checked_order
+from .arguments import ORDERS, axis_or_none, check_key, checked_count, checked_order
 from .call import AUTO, Settings, call, call_in_place, call_with, find_also, find_plan
 from .prepared import Planning, mapped_call
 from .signatures import (
@@ -312,5 +312,5 @@ def top_k(
     if sorted is not True:
         sorted = checked_flag("sorted", sorted)
     if key is not None:
-        check_like("key", key)
+        check_key(key)
     return cast("tuple[object, object]", call(TopK, (count, axis, ORDERS[largest], sorted, key), target, x))

@@ -15,7 +15,7 @@ from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
 from ..targets.wgsl.defaults import DEFAULTS
-from ..types.checks import KEY_MEMBERS, MONOID_MEMBERS, index_of, require_taken
+from ..types.checks import check_like, index_of, require_taken
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
@@ -92,7 +92,8 @@ def checked_request(
             raise InvalidArgumentError(f"{what}: expected some for {taking[0]!r}, e.g. {example}")
         if given:
             require_taken(what, ", ".join(map(str, given)), takers, operations)
-    _require("monoids", "a monoid", own["monoids"], MONOID_MEMBERS)
+    for name, monoid in own["monoids"].items():
+        check_like("monoid", monoid, f"monoids: {name!r}")
     for name, schedule in own["schedules"].items():
         if not callable(schedule):
             raise InvalidArgumentError(f"schedules: expected a function of a length for {name!r}, found {schedule!r}")
@@ -123,16 +124,6 @@ def listed(argument: str, given: object, *kinds: type[E]) -> tuple[E, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _require(argument: str, expected: str, things: Mapping[str, object], members: Sequence[str]) -> None:
-    """Raises InvalidArgumentError for objects that lack one of the members."""
-    for name, thing in things.items():
-        missing = [member for member in members if not hasattr(thing, member)]
-        if missing:
-            raise InvalidArgumentError(
-                f"{argument}: expected {expected} for {name!r}, found {thing!r}, which has no {', '.join(missing)}"
-            )
-
-
 def _row(row: int | str) -> int | Rows:
     if row == Rows.ANY.value:
         return Rows.ANY
@@ -155,8 +146,8 @@ def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str
                 raise InvalidArgumentError(
                     f"keys: expected some of {', '.join(TYPES)}, or 'module:attribute' for one's own, found {name!r}"
                 )
-    _require("keys", "a SortableKey", found, KEY_MEMBERS)
     for name, key in found.items():
+        check_like("key", key, f"keys: {name!r}")
         if name in TYPES and key != key_for(TYPES[name]):
             raise InvalidArgumentError(f"keys: {name!r} is the name of a type; expected another one for {key}")
     return found

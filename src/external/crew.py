@@ -16,7 +16,7 @@ from typing import ParamSpec, TypeVar
 import attrs
 
 from ..types import real_threads
-from ..types.calls import Call, start_thread
+from ..types.calls import Call, start_thread, uninterrupted
 from ..types.import_lock import release_import_lock
 from ..types.real_threads import SimpleQueue
 
@@ -88,23 +88,6 @@ class Crew(AbstractContextManager["Crew"]):
             shared.news.get()
 
 
-def uninterrupted(function: Callable[[], T]) -> T:
-    """Runs a function in another thread, completely, or not at all if an exception arrives before it begins. An
-    exception that a signal handler raises meanwhile, which happens in the main thread only, is raised when the function
-    has ended."""
-    real_threads.require_frames()
-    call = Call(function)
-    try:
-        try:
-            call.begin()
-            call.wait()
-        finally:
-            call.see_through(call.cancel)
-    finally:
-        call.see_through(call.cancel)  # an exception raised as a function begins skips all of it
-    return call.result()
-
-
 def whole(function: Callable[P, T]) -> Callable[P, T]:
     """A function that is always run `uninterrupted`."""
 
@@ -113,20 +96,6 @@ def whole(function: Callable[P, T]) -> Callable[P, T]:
         return uninterrupted(lambda: function(*given, **named))
 
     return wrapped
-
-
-def always_uninterrupted(function: Callable[[], object]) -> None:
-    """Runs a function completely, whatever a signal handler raises before or meanwhile, and then raises that."""
-    real_threads.require_frames()
-    call = Call(function)
-    try:
-        try:
-            call.see_through(call.begin)
-        finally:
-            call.see_through(call.begin)  # an exception raised as a function begins skips all of it
-    finally:
-        call.see_through(call.begin)
-    call.result()
 
 
 @attrs.frozen(eq=False)
@@ -141,4 +110,4 @@ class OnFailure:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            always_uninterrupted(self.function)
+            uninterrupted(self.function, always=True)

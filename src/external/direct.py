@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..types.calls import uninterrupted
 from ..types.errors import FileChangedError
-from .crew import uninterrupted
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 

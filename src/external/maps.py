@@ -20,8 +20,9 @@ from weakref import WeakKeyDictionary
 import attrs
 import numpy as np
 
+from ..types.calls import uninterrupted
 from ..types.errors import InvalidArgumentError
-from .crew import OnFailure, uninterrupted
+from .crew import OnFailure
 from .cuts import Array
 from .direct import Bytes, DirectFile, take_room
 from .disk_space import raising_disk_full, require_disk_space

@@ -11,8 +11,9 @@ from io import FileIO
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
+from ..types.calls import uninterrupted
 from ..types.errors import FileChangedError, GpusortError, InvalidArgumentError
-from .crew import always_uninterrupted, whole
+from .crew import whole
 from .direct import naming
 from .journal import Journal
 from .plans import Plan
@@ -191,7 +192,7 @@ class Scratch(AbstractContextManager["Scratch"]):
                 self._journal.close()
                 self._journal = None
 
-        always_uninterrupted(leave)
+        uninterrupted(leave, always=True)
 
     def sort(self, work: str, plan: Plan, by: Callable[[Plan], None]) -> None:
         """Sorts by this plan, or by that of the call that is resumed, and publishes the result; unless that call has

@@ -68,7 +68,8 @@ class Sort(AlongAxis):
 
     def works_in_place(self, given: tuple[Spec, ...], info: TargetInfo) -> Works | None:
         (x,) = given
-        key, chosen = key_of("x", x, self.key), self._chosen(x, info)
+        chosen = None if self._goes_by_permutation(x, info) else self._chosen(x, info)
+        key = key_of("x", x, self.key)
         if chosen is None or Placement.IN_PLACE not in chosen.placements(key) or self._has_ties(x):
             return None
         return Works((self._sort(x, key, chosen, info, Placement.IN_PLACE),))
@@ -79,8 +80,6 @@ class Sort(AlongAxis):
         from ..algos.sorts import fitted
 
         key, (rows, length) = key_of("x", x, self.key), self.rows(x)
-        if self._goes_by_permutation(x, info):
-            return None
         if self.algorithm is not None:
             return fitted(self.algorithm, key, length, info)
         is_whole = length >= 2 and fits_binding(length, x.dtype.itemsize, info)

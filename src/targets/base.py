@@ -196,9 +196,8 @@ class Native:
     numbers of dimensions."""
 
     function: Callable[..., Any]  # returns new results: an array, a scalar where NumPy returns one, or a tuple
-    # whether it takes arrays without elements too, so that a warm call goes straight to it
-    takes_empty: bool = True
-    takes: Callable[[HostArray], bool] | None = None  # else, whether this one goes there, with nothing left to refuse
+    # whether an array goes straight there, with nothing left to refuse; None: all do, those without elements too
+    takes: Callable[[HostArray], bool] | None = None
     most: int | None = None  # the most elements of all its arrays together, where kernels are as fast for more
     suits: Callable[[Sequence[HostArray]], bool] = lambda _: False  # whether it takes these of more all the same
     # Writes results to given arrays, each of which is an input itself, or does not overlap any. In place, after an

@@ -11,14 +11,16 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from . import real_threads
 from .import_lock import release_import_lock
-from .real_threads import SimpleQueue
+from .real_threads import Empty, SimpleQueue
 
 T = TypeVar("T")
 
+_LOOK = 0.2  # seconds between two looks, where a wait cannot be interrupted
 _WAITING = 2  # at most so many wait for one call: the caller, and the thread of a pipeline's next piece
 
 
@@ -69,16 +71,8 @@ class Call(Generic[T]):
 
     def wait(self) -> None:
         while not self.is_done:
-            self._news.get()
-
-    def see_through(self, step: Callable[[], object]) -> None:
-        """Runs a step, and waits until the call has ended. What a signal handler raises meanwhile is raised then."""
-
-        def end() -> None:
-            step()
-            self.wait()
-
-        real_threads.persist(end)
+            with suppress(Empty):
+                self._news.get(timeout=_LOOK)
 
     def result(self) -> T:
         """Waits for the call; returns its result, or raises its exception."""
@@ -86,6 +80,32 @@ class Call(Generic[T]):
         if self._failures:
             raise self._failures[0]
         return self._results[0]
+
+
+def uninterrupted(function: Callable[[], T], stop: Callable[[], object] = int, *, always: bool = False) -> T:
+    """Runs a function in another thread, completely; but, unless it is to be run `always`, not at all if an exception
+    arrives before it begins. An exception that a signal handler raises meanwhile, which happens in the main thread
+    only, is raised when the function has ended: what `stop` does may have it end sooner."""
+    real_threads.require_frames()
+    call = Call(function)
+
+    def end() -> None:
+        stop()
+        if always:
+            call.begin()
+        else:
+            call.cancel()
+        call.wait()
+
+    try:
+        try:
+            call.begin()
+            call.wait()
+        finally:
+            real_threads.persist(end)
+    finally:
+        real_threads.persist(end)  # an exception raised as a function begins skips all of it
+    return call.result()
 
 
 def start_thread(function: Callable[[], object]) -> bool:

@@ -17,9 +17,14 @@ Validator: TypeAlias = Callable[[object, "attrs.Attribute[Any]", object], None] 
 
 _POWER = "a power of two"
 
-# Of what callers make themselves, as far as it is asked for before it is used.
+# What callers make themselves: the members it has, as far as it is asked for before it is used; how it is called.
 KEY_MEMBERS = ("element", "word", "greatest", "to_word", "from_word", "to_rank", "mirrored")
 MONOID_MEMBERS = ("element", "state", "identity", "lift", "combine")
+_EXPECTED = {
+    "monoid": ("a monoid, e.g. Sum(number_for(x.dtype))", MONOID_MEMBERS),
+    "algorithm": ("a value such as Bitonic(), or None", ("placements", "most_rows", "schedule")),
+    "key": ("a SortableKey, e.g. key_for(x.dtype)", KEY_MEMBERS),
+}
 _DIGITS = frozenset("0123456789")
 LARGEST = (1 << 63) - 1
 _MOST_DIGITS = 18  # fewer than the largest has
@@ -104,6 +109,25 @@ def checked_count(what: str, count: object, least: int) -> int:
     if type(count) is int and count > LARGEST:
         raise InvalidArgumentError(f"{what}: expected at most {LARGEST}, found {told(count)}")
     return count
+
+
+def check_like(what: str, value: object, name: str = "") -> None:
+    """Raises UnsupportedTypeError for a monoid, an algorithm or a key without the members of one, which it names."""
+    expected, members = _EXPECTED[what]
+    missing, found = [name for name in members if not hasattr(value, name)], ""
+    if isinstance(value, type):
+        found = f"the class {value.__name__}: make a value of it"
+    elif missing:
+        found = f"{value!r}, which has no {', '.join(missing)}"
+    elif isinstance(value, tuple):  # to kernels its elements and nothing more
+        found = f"a tuple, {type(cast(object, value)).__name__}: make its class one of attrs, frozen"
+    elif what != "algorithm":  # by the others compiled code is found again
+        try:
+            hash(value)
+        except TypeError as error:
+            found = f"a {type(value).__name__} that has no hash ({error}); make its class and its fields immutable"
+    if found:
+        raise UnsupportedTypeError(f"{name or what}: expected {expected}, found {found}")
 
 
 def require_taken(what: str, found: object, takers: Sequence[str], operations: Sequence[str]) -> None:

@@ -1,11 +1,9 @@
-"""NumPy dtypes: the key that orders each, the number that adds and multiplies each, and their bits. Byte order is
-native."""
+"""NumPy dtypes: the key that orders each, the number that adds and multiplies each. Byte order is native."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias, TypeVar, cast, overload
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -124,17 +122,6 @@ def native(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
-@attrs.frozen
-class FloatBits:
-    """A float dtype as unsigned integers. Compared by bits, -0.0 and 0.0 differ, NaNs differ by payload, and no device
-    flushes subnormals to zero."""
-
-    word: np.dtype[np.unsignedinteger[Any]]  # of the same size and byte order
-    magnitude: int  # the mask of all bits but the sign
-    infinity: int
-
-    @classmethod
-    def of(cls, dtype: np.dtype[np.generic]) -> FloatBits:
-        word = np.dtype(f"{dtype.byteorder}u{dtype.itemsize}")
-        infinity = int(np.array(np.inf, native(dtype)).view(word.newbyteorder("="))[()])
-        return cls(word, (1 << (8 * dtype.itemsize - 1)) - 1, infinity)
+def infinity_of(dtype: np.dtype[np.generic]) -> int:
+    """The bits of a float dtype's infinity."""
+    return cast("FloatKey[Any, Any]", key_for(dtype)).infinity

@@ -20,21 +20,16 @@ to the caller's arrays.
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import count as counter
-from typing import TypeAlias
 
 import numpy as np
 
 from ...types import real_threads
-from ...types.real_threads import Empty, SimpleQueue
+from ...types.calls import uninterrupted
+from ...types.real_threads import SimpleQueue
 from ..addresses import address_of
-
-_LOOK = 0.2  # seconds between two looks, where a wait cannot be interrupted
 
 
 class Job:
@@ -64,45 +59,19 @@ class Job:
             self._failures.append(failure)
             self._is_over = True
         finally:
-            self.leave()
-
-    def leave(self) -> None:
-        """A worker thread is done."""
-        self._left.append(None)
-        self._news.put(None)
-
-    def wait(self) -> None:
-        """Waits for a worker thread to do all of it."""
-        while not self._left:
-            with suppress(Empty):
-                self._news.get(timeout=_LOOK)
-
-    def cancel(self) -> None:
-        """Nobody begins another piece."""
-        self._is_over = True
+            self._left.append(None)
+            self._news.put(None)
 
     def end(self) -> None:
-        """Cancels the job and waits for workers that are at a piece, even if interrupted meanwhile."""
-        interruption: BaseException | None = None
-        while True:
-            try:
-                interruption = self._waited() or interruption
-                break
-            except BaseException as failure:  # between the loops within and their `try`
-                interruption = failure
-        if interruption is not None:
-            raise interruption
+        """Cancels the job and waits for workers that are at a piece, even if interrupted meanwhile: also between the
+        loop of `persist` and its `try`."""
+        if not self._is_over or len(self._left) < len(self._came):
+            real_threads.persist(lambda: real_threads.persist(self._wait))
 
-    def _waited(self) -> BaseException | None:
-        interruption: BaseException | None = None
-        while True:
-            try:
-                self.cancel()
-                while len(self._left) < len(self._came):
-                    self._news.get()
-                return interruption
-            except BaseException as failure:
-                interruption = failure
+    def _wait(self) -> None:
+        self._is_over = True
+        while len(self._left) < len(self._came):
+            self._news.get()
 
     def see_through(self, take_part: Callable[[], None]) -> None:
         """Takes part in the job, and leaves it only when nobody is at it any more. An interrupt as `end` is called,
@@ -137,8 +106,8 @@ class Helper:
         self.is_busy = True  # by the caller: another who calls before the thread runs takes others
         self._jobs.put(job)
 
-    def serve(self, name: str) -> None:
-        threading.current_thread().name = name
+    def serve(self) -> None:
+        threading.current_thread().name = "gpusort-cpu"
         while True:
             self._jobs.get().help()
             self.is_busy = not self._jobs.empty()
@@ -161,53 +130,8 @@ class Flag:
         return bool(self._word[0])
 
 
-Work: TypeAlias = Callable[[Flag], None]
-
-
-class _Run(Job):
-    """Work that another thread does, if it comes to that before it is called off."""
-
-    def __init__(self, work: Work, runner: Helper) -> None:
-        self._stop, self._runner = Flag(), runner
-        super().__init__(lambda _: work(self._stop), 1)
-
-    def cancel(self) -> None:
-        super().cancel()
-        self._stop.set()
-
-    def leave(self) -> None:
-        _idle.append(self._runner)  # before the caller knows, who may come again at once
-        super().leave()
-
-
-_idle: list[Helper] = []  # whoever takes one of them has it alone
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # where these threads do not exist
-
-
-def run_stoppable(work: Work) -> None:
-    """Calls `work` with a flag, at which it is to look from time to time: once it is set, work ends. Where no thread
-    can be had, as when the interpreter ends, the caller works, and cannot be interrupted."""
-    runner = _runner()
-    if runner is None:
-        work(Flag())
-        return
-    run = _Run(work, runner)
-
-    def wait() -> None:
-        runner.call(run)
-        run.wait()
-
-    run.see_through(wait)
-
-
-def _runner() -> Helper | None:
-    """An idle thread: to wake it takes a quarter of the time that starting one does. An interrupt here may leave one
-    that nobody calls."""
-    if sys.is_finalizing():
-        return None
-    try:
-        return _idle.pop()
-    except IndexError:
-        runner = Helper()
-        return runner if real_threads.started(runner.serve, "gpusort-cpu-run") else None
+def run_stoppable(work: Callable[[Flag], object]) -> None:
+    """Calls `work` with a flag, at which it is to look from time to time: once it is set, work ends. It is done in a
+    thread that no signal interrupts; where no thread can be had, as when the interpreter ends, by the caller."""
+    stop = Flag()
+    uninterrupted(lambda: work(stop), stop.set)

@@ -66,7 +66,7 @@ class Pool:
         (`threading.Thread.start` waits by a lock that an interrupt leaks; this starts a thread or does not.)"""
         while len(self._helpers) < wanted:
             helper = Helper()
-            if not real_threads.started(helper.serve, "gpusort-cpu"):
+            if not real_threads.started(helper.serve):
                 break
             self._helpers.append(helper)
         if wanted > 0:

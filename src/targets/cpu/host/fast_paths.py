@@ -73,7 +73,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             return Native(merge.function, most=merge.most, suits=merge.suits)
         case TopK(k, axis, order, _, None):
             run = partial(_top_k, k=k, axis=axis, order=order, policy=policy)
-            return Native(run, takes_empty=False, takes=partial(_has_as_many, k, axis))
+            return Native(run, takes=partial(_has_as_many, k, axis))
         case _:
             return None
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import FloatBits
+from ....types.dtypes import infinity_of
 from ....types.indices import SortOrder
 from ..loops import place_of
 
@@ -104,7 +104,7 @@ def constants(dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
     sign, is_down = -(1 << (bits - 1)), order is SortOrder.DESCENDING
     match dtype.kind:
         case "f":
-            magnitude, infinity = ~sign, FloatBits.of(dtype).infinity
+            magnitude, infinity = ~sign, infinity_of(dtype)
             found = [sign if is_down else 0, magnitude - infinity, magnitude, infinity, bits - 1]
         case "M" | "m":  # NaT, the least integer, is to be last
             found = [-1, 0, 0, 0, 0] if is_down else [0, 1, 0, 0, 0]

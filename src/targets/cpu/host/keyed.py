@@ -94,15 +94,15 @@ def keyed_path(operation: Operation, policy: HostSortPolicy) -> Native | None:
                 return None  # words that only compare: kernels do
             policy = policy if chosen is None else chosen.policy
             work = partial(sort_by_words, by=KeyWords(key, order), policy=policy, stable=stable)
-            return Native(partial(_along, axis=axis, work=work), takes_empty=False)
+            return Native(partial(_along, axis=axis, work=work))
         case Argsort(axis, order, key, by_bits) if key is not None:
             work = partial(argsort_by_words, by=KeyWords(key, order), policy=policy, ranks=not by_bits)
-            return Native(partial(_along, axis=axis, work=work), takes_empty=False)
+            return Native(partial(_along, axis=axis, work=work))
         case SortPairs(order, key) if key is not None:
             work = partial(argsort_by_words, by=KeyWords(key, order), policy=policy, ranks=False)
             return Native(partial(sorted_pairs, argsort=partial(_along, axis=0, work=work)))
         case TopK(k, axis, order, _, key) if key is not None:
             select = partial(top_k_by_words, by=KeyWords(key, order), k=k, policy=policy)
-            return Native(partial(along_rows, axis=axis, work=select), takes_empty=False)
+            return Native(partial(along_rows, axis=axis, work=select))
         case _:
             return None

@@ -12,7 +12,7 @@ from functools import cache
 import attrs
 import numpy as np
 
-from ....types.dtypes import FloatBits
+from ....types.dtypes import infinity_of
 from ....types.indices import SortOrder
 from ...counts import count_nonzero
 from .key_words import Elements, bits_of
@@ -38,7 +38,7 @@ class SignedBits:
     @cache
     def of(cls, dtype: np.dtype[np.generic]) -> SignedBits:
         word, least = np.dtype(f"i{dtype.itemsize}"), -(1 << (8 * dtype.itemsize - 1))
-        infinity = FloatBits.of(dtype).infinity if dtype.kind == "f" else 0
+        infinity = infinity_of(dtype) if dtype.kind == "f" else 0
         few, zero = _FEW if dtype.itemsize > 2 else _HALVES, np.array(0, word)
         return cls(word, dtype.kind != "f", few, zero, least, infinity, infinity + least)
 
