@@ -542,6 +542,37 @@ class Moved:
 MOVED = Moved(U32(1))
 
 
+class Counted:
+    """Hashed by identity, and yet of another truth and length once it changes."""
+
+    def __init__(self) -> None:
+        self.count = 2
+
+    def __len__(self) -> int:
+        return self.count
+
+
+COUNTED: Any = Counted()
+SIGNS: Any = np.zeros(1, np.float32)
+INSIDE: Any = ([1, 2],)
+MEMBERS: Any = frozenset([0, 8])
+EIGHTS: Any = frozenset([8, 0])  # equal, and in another order
+
+
+@kernel
+def computed_outside(cx: Invocation, out: Storage[U32]) -> None:
+    out[0] = U32(7 in NUMBERS) + U32(7 in INSIDE[0]) * 10
+    out[1] = U32(int((NUMBERS + NUMBERS)[0][1]))
+    out[2] = U32(1.0 / F32(float(SIGNS[0])) > 0.0)
+    out[3] = U32(len(COUNTED))
+    out[4] = U32(1) if COUNTED else U32(2)
+    out[5] = U32(0) if not SIZES else U32(1)
+    total = U32(0)
+    for member in MEMBERS:
+        total = total * 10 + member
+    out[6] = total
+
+
 @kernel
 def deep_outside(cx: Invocation, out: Storage[U32]) -> None:
     out[0] = U32(ROWS[1][0])
@@ -580,6 +611,26 @@ def test_what_changes_deep_inside_changes_the_kernel(monkeypatch: pytest.MonkeyP
         change()
         found = run("simulator", deep_outside)
         assert found.tolist() == run("python", deep_outside).tolist()
+        seen.add(tuple(found.tolist()))
+    assert len(seen) == len(changes)
+
+
+def test_what_is_computed_of_what_changes_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operators and conditions too, which say of a container what no element says that was read."""
+    assert [*MEMBERS] != [*EIGHTS]
+    numbers, sizes, inside = NUMBERS.copy(), [1], [1, 2]
+    for name, value in {"NUMBERS": numbers, "SIZES": sizes, "INSIDE": (inside,)}.items():
+        monkeypatch.setattr(f"{__name__}.{name}", value)
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: None, lambda: inside.append(7), lambda: numbers.put(3, 7), lambda: numbers.put(1, 9),
+        lambda: SIGNS.put(0, -0.0), lambda: setattr(COUNTED, "count", 1), lambda: setattr(COUNTED, "count", 0),
+        sizes.clear, lambda: monkeypatch.setattr(f"{__name__}.MEMBERS", EIGHTS),
+    )  # fmt: skip
+    seen = set[tuple[int, ...]]()
+    for change in changes:
+        change()
+        found = run("simulator", computed_outside)
+        assert found.tolist() == run("python", computed_outside).tolist()
         seen.add(tuple(found.tolist()))
     assert len(seen) == len(changes)
 

@@ -126,7 +126,7 @@ class MappedCall:
 def _left_in(x: object) -> list[Left]:
     """Of sorts in place of parts of a mapped array, if its file is long enough for one."""
     mapping = Mapping.read_by(x)
-    return [] if mapping is None or len(mapping.memory) <= LEAST else mapping.left(_where())
+    return [] if mapping is None or mapping.memory.size() <= LEAST else mapping.left(_where())
 
 
 def _where() -> Path | None:

@@ -26,7 +26,7 @@ from ..types.monoids import Monoid
 from ..types.scalars import Scalar
 from . import ir, messages
 from .arguments import members_of
-from .compile_time import evaluated, require_numbers
+from .compile_time import called, require_numbers
 from .expressions import ExpressionReader
 from .kernel import Kernel
 from .memories import invocation_method, memory_method, registers
@@ -119,10 +119,8 @@ class CallReader(ExpressionReader, ABC):
                 name = getattr(function, "__name__", repr(function))
                 hint = messages.instead_of(function, "e.g. a property of the key or the policy")
                 expected(given.span, f"a compile-time value for {name!r}, found {describe(given.value)}, {hint}")
-        called, values = cast("Callable[..., object]", function), [given.value for given in arguments]
-        found = evaluated(self.span(node), called, *values)
-        self.builder.captures.call(called, *values)
-        return found
+        values = [given.value for given in arguments]
+        return called(self.builder.captures, self.span(node), cast("Callable[..., object]", function), *values)
 
     def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
         """Inlines what a call names, a helper or a method."""

@@ -5,21 +5,23 @@ each use, like the guards of a JIT compiler. Variables of this package's own mod
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias, cast
 
 import attrs
+import numpy as np
 
 from ..types.ops import operators
 from ..types.scalars import Scalar
+from ..types.specs import HostArray
 from .launch import field_names
 
 _PACKAGE = __name__.partition(".")[0]
 _INSIDE = f"{_PACKAGE}."
 _NOTHING = object()
-_FLOATS: tuple[type[object], ...] = (float, complex, Scalar)
+_FLOATS: tuple[type[object], ...] = (float, complex, np.generic, Scalar)
 _CONTAINERS = (list, dict, set, bytearray, deque)
 _FROZEN: object = attrs.make_class("_Frozen", (), frozen=True).__setattr__  # that of every frozen attrs class
 
@@ -37,6 +39,9 @@ def same(now: object, then: object) -> bool:
         return bool(now == then)
     if isinstance(now, _FLOATS):
         return repr(now) == repr(then)
+    if isinstance(now, np.ndarray):
+        array, other = cast(HostArray, now), cast(HostArray, then)
+        return (array.dtype, array.shape, array.tobytes()) == (other.dtype, other.shape, other.tobytes())
     try:
         parts = _parts(now), _parts(then)
         return bool(now == then) and (all(map(operators.is_, *parts)) or all(map(same, *parts)))
@@ -45,13 +50,24 @@ def same(now: object, then: object) -> bool:
 
 
 def _parts(thing: object) -> Sequence[object]:
-    """What is in a tuple, a list, a deque, a dict or a struct."""
+    """What is in a tuple, a list, a deque, a frozen set, a dict or a struct, in its order."""
     if isinstance(thing, dict):
         known = cast("dict[object, object]", thing)
         return [*known, *known.values()]
-    if isinstance(thing, tuple | list | deque):
-        return cast("Sequence[object]", thing)
+    if isinstance(thing, tuple | list | deque | frozenset):
+        return [*cast("Iterable[object]", thing)]
     return [getattr(thing, name) for name in field_names(cast(Any, type(thing)))]
+
+
+def _may_change(thing: object) -> bool:
+    """Whether it may be changed in place: it has no hash, as a list or a tuple of lists, or is of a class of the
+    user's."""
+    try:
+        hash(thing)
+    except Exception:
+        return True
+    module = type(thing).__module__
+    return not (isinstance(thing, type) or module == "builtins" or is_own(module))
 
 
 @attrs.define
@@ -89,15 +105,11 @@ class Captures:
         if key not in self._lookups and not is_own(function.__module__):
             self._lookups[key] = is_made_of, (function, *made_of(function)), True
 
-    def item(self, owner: object, index: object) -> None:
-        """Records an element that the kernel read. The container's own record does not compare the contents of
-        containers inside it, nor of NumPy's arrays."""
-        self._record(owner, f"[{index!r}]", operators.getitem, owner, index)
-
     def call(self, function: Callable[..., object], *arguments: object) -> None:
-        """Records the result of one of Python's functions, if an argument is mutable (has no hash) and may change
-        it."""
-        if any(type(argument).__hash__ is None for argument in arguments):
+        """Records the result of one of Python's functions or operators, if an argument may be changed in place. An
+        element is one: a container's own record does not compare what is in containers inside it, nor in NumPy's
+        arrays."""
+        if any(map(_may_change, arguments)):
             self._record(function, str([id(argument) for argument in arguments]), function, *arguments)
 
     def hold(self) -> bool:

@@ -15,6 +15,7 @@ from ..types.layout import Type
 from ..types.ops import operators
 from . import ir
 from .builder import MOST_ITERATIONS
+from .captures import Captures
 from .span import Span, expected
 from .values import Value, of_object
 
@@ -65,6 +66,13 @@ def evaluated(span: Span, function: Callable[..., object], *arguments: object) -
     if (isinstance(result, int) and result.bit_length() > MOST_BITS) or _items_of(result) > _MOST_ITEMS:
         _refuse_size(span)
     return of_object(result, span)
+
+
+def called(captures: Captures, span: Span, function: Callable[..., object], *arguments: object) -> Value:
+    """The same; the kernel is read anew once the result would be another."""
+    found = evaluated(span, function, *arguments)
+    captures.call(function, *arguments)
+    return found
 
 
 def _items_of(thing: object) -> int:

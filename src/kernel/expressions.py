@@ -17,7 +17,7 @@ from ..types.layout import Type
 from ..types.ops import AtomicOp
 from . import ir, operators
 from .builder import KernelBuilder, apply, may_fail
-from .compile_time import evaluated
+from .compile_time import called, evaluated
 from .memories import INVOCATION_METHODS, index_in, length_of, load
 from .messages import describe
 from .names import Names, if_else
@@ -93,7 +93,9 @@ class ExpressionReader(ABC):
             case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self.binary(node, op, self.read(left), right)
             case ast.UnaryOp(op=op, operand=operand):
-                return operators.unary(type(op), self.operand(op, operand), self.span(node), self.apply_function)
+                return operators.unary(
+                    self.builder, type(op), self.operand(op, operand), self.span(node), self.apply_function
+                )
             case ast.BoolOp(op=op, values=values):
                 return self.connective(node, isinstance(op, ast.And), values)
             case ast.IfExp():
@@ -115,11 +117,12 @@ class ExpressionReader(ABC):
 
     def binary(self, node: ast.AST, op: ast.AST, left: Value, right: ast.expr) -> Value:
         is_augmented = isinstance(node, ast.AugAssign)
-        return operators.binary(type(op), left, self.read(right), self.span(node), self.apply_function, is_augmented)
+        span, inline = self.span(node), self.apply_function
+        return operators.binary(self.builder, type(op), left, self.read(right), span, inline, is_augmented)
 
     def condition(self, node: ast.expr, is_result: bool = False) -> ir.Expression:
         """An expression as a condition. `is_result`: it is an operand of `and` or `or` whose value is used."""
-        return operators.truth(self.truth(node, is_result), self.span(node), is_result)
+        return operators.truth(self.builder, self.truth(node, is_result), self.span(node), is_result)
 
     def truth(self, node: ast.expr, is_result: bool = False) -> Value:
         """The value of an expression in a condition; unless `is_result`, only whether it is true matters."""
@@ -151,9 +154,9 @@ class ExpressionReader(ABC):
         span = self.span(node)
         known = self.read(values[0])
         if is_known(known):
-            decides = len(values) == 1 or operators.is_true(known, self.span(values[0])) is not is_and
+            decides = len(values) == 1 or operators.is_true(self.builder, known, self.span(values[0])) is not is_and
             return known if decides else self.connective(node, is_and, values[1:], is_result)
-        result = operators.truth(known, self.span(values[0]))
+        result = operators.truth(self.builder, known, self.span(values[0]))
         for right in values[1:]:
             if isinstance(result, ir.Const):
                 if result.value is not is_and:
@@ -201,10 +204,7 @@ class ExpressionReader(ABC):
         if not is_known(position):
             self.expected(index, f"a compile-time index into a tuple or a table, found {describe(position)}, e.g. "
                                  "`pair[0]`, or a buffer in place of the table")  # fmt: skip
-        found = evaluated(self.span(node), ops.operators.getitem, array, position)
-        if not is_tuple(array):
-            self.builder.captures.item(array, position)
-        return found
+        return called(self.builder.captures, self.span(node), ops.operators.getitem, array, position)
 
     def name(self, node: ast.AST, name: str) -> Value:
         if name in self.names.values:

@@ -17,7 +17,7 @@ from ..types.ops import operators
 from ..types.scalars import Scalar
 from . import ir
 from .builder import KernelBuilder, apply, convert
-from .compile_time import evaluated, literal, require_numbers
+from .compile_time import called, literal, require_numbers
 from .messages import describe, is_from_a_library
 from .names import if_else
 from .source import signature_of
@@ -57,31 +57,32 @@ _AS_PYTHON = (ops.ADD, ops.MUL, ops.FLOORDIV, ops.MOD, ops.AND, ops.OR, ops.XOR)
 Inline: TypeAlias = Callable[[FunctionType, Sequence[Value], Span], Value]
 
 
-def truth(value: Value, span: Span, is_result: bool = False) -> ir.Expression:
+def truth(builder: KernelBuilder, value: Value, span: Span, is_result: bool = False) -> ir.Expression:
     """A value as a condition: a Bool, or a constant for a compile-time value. `is_result`: it is an operand of `and` or
     `or` that may be the result itself, so it must be a bool: `x > y and 5` would be False or 5."""
     if is_known(value):
         if is_result and not isinstance(value, bool):
             expected(span, f"a Bool or a bool beside `and` and `or`, found {describe(value)}, e.g. `a if c else b`")
-        return ir.Const(is_true(value, span), Type.BOOL, span)
+        return ir.Const(is_true(builder, value, span), Type.BOOL, span)
     if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
         expected(span, f"a condition, found {describe(value)}, e.g. `x != 0`")
     return value
 
 
-def is_true(known: Value, span: Span) -> bool:
+def is_true(builder: KernelBuilder, known: Value, span: Span) -> bool:
     """What Python makes of it as a condition, which may be an error, as of an array."""
-    return evaluated(span, bool, known) is True
+    return called(builder.captures, span, bool, known) is True
 
 
 def binary(
-    python: type[ast.AST], left: Value, right: Value, span: Span, inline: Inline, is_augmented: bool = False
-) -> Value:
+    builder: KernelBuilder, python: type[ast.AST], left: Value, right: Value, span: Span, inline: Inline,
+    is_augmented: bool = False,
+) -> Value:  # fmt: skip
     """A binary operator or a comparison. `inline` inlines a struct's method for it; with `is_augmented` (`a += b`) that
     may be `__iadd__`."""
     function, op = _OPERATORS[python]
     if is_known(left) and is_known(right):
-        return evaluated(span, function, left, right)
+        return called(builder.captures, span, function, left, right)
     is_identity = python in (ast.Is, ast.IsNot)
     if is_identity and (left is None or right is None):
         return python is ast.IsNot  # the other is a run-time value, hence not None
@@ -225,7 +226,7 @@ def _method_of(struct: StructValue, name: str, span: Span, is_augmented: bool = 
     return found
 
 
-def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> Value:
+def unary(builder: KernelBuilder, python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> Value:
     """`-x`, `~x`, `+x` or `not x`."""
     if (method := _METHODS.get(python)) and _has_operators(operand):
         return inline(_method_of(operand, method, span), [operand], span)
@@ -238,7 +239,7 @@ def unary(python: type[ast.AST], operand: Value, span: Span, inline: Inline) -> 
         _refuse_number(span)
     function, op = _OPERATORS[python]
     if is_known(operand):
-        return evaluated(span, function, operand)
+        return called(builder.captures, span, function, operand)
     assert not isinstance(op, str)
     if not isinstance(operand, ir.Expression):
         expected(span, f"{op.expects}, found {describe(operand)}, e.g. its field")
