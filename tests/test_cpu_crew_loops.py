@@ -131,6 +131,8 @@ _CALLS: dict[str, Callable[[Array], object]] = {
     "sort, descending": lambda x: gpusort.sort(x.reshape(-1), descending=True),
     "sort of short rows": lambda x: gpusort.sort(x.reshape(-1, 14), axis=1),
     "argsort of short rows": lambda x: gpusort.argsort(x.reshape(-1, 14), axis=1),
+    "sort of five long rows": lambda x: gpusort.sort(x.reshape(-1)[:280_000].reshape(5, -1) - 500_000, axis=1),
+    "argsort of five long rows": lambda x: gpusort.argsort(x.reshape(-1)[:280_000].reshape(5, -1).astype(np.float32)),
     "sum": lambda x: gpusort.sum(x[:, ::3], axis=0),
     "max": lambda x: gpusort.max(x[:, ::2], axis=1),
     "argmin": lambda x: gpusort.argmin(x, axis=0),

@@ -17,7 +17,6 @@ from .packed_argsort import rank_and_pack
 from .rows_as_words import RowLoops, sorting
 
 _SHORTEST = 1 << 6  # elements
-_MANY = 8  # rows for each thread
 _INDEX_BITS = 32
 
 
@@ -43,7 +42,7 @@ def _by_crew(
     policy: HostSortPolicy,
 ) -> bool:  # fmt: skip
     (rows, length), threads = source.shape, threads_of_crew(source.nbytes, policy)
-    if not threads or length < _SHORTEST or rows < _MANY * threads or not loops.are_there(source.dtype, source.nbytes):
+    if not threads or length < _SHORTEST or rows < 2 or not loops.are_there(source.dtype, source.nbytes):
         return False
     sort, numbers = loops.of(source, results, order, more)
     return crew().run(sort, rows, numbers, threads)

@@ -80,9 +80,11 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
     # NumPy's vector code for float16 leaves many equal elements out of order, and few processors have it. Of rows with
     # -0.0 words take less time than a look for the place of each.
     has_rows = source.size > source.shape[-1]
-    are_packed = is_packed(source) and is_packed(results)
-    if is_float and has_rows and results is not source and are_packed and are_words_sooner(source):
-        sort_as_words(source, results, order)
+    if is_float and has_rows and is_packed(source) and is_packed(results) and are_words_sooner(source):
+        made = np.empty_like(source) if results is source else results
+        sort_as_words(source, made, order)
+        if made is not results:
+            results[...] = made
         return
     if is_float and (dtype.itemsize == 2 or (has_rows and SignedBits.of(dtype).has_minus_zero(source))):
         results[...] = sorted_by_words(source, -1, order)

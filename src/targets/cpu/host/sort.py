@@ -29,7 +29,7 @@ from .strides import copy_shared
 
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
 _DIFFERENT = 192  # of the elements at a glance: more, and a row is not of so few as are counted
-_SPREAD, _ALIKE = 1 << 10, 1 << 11  # elements of a row; bytes between them by which they are in one part of a cache
+_SPREAD, _ALIKE = 1 << 9, 1 << 11  # elements of a row; bytes between them by which they are in one part of a cache
 _LONG = 1 << 13  # elements of a row
 _BESIDE = 1 << 4  # bytes of two to four columns: each is read and written as soon where it lies
 _AT_ONCE = 1 << 26  # bytes of rows that are brought together in scratch memory
