@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import pytest
 
+import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu import crew as crews
 from gpusort.targets.cpu.background import background
@@ -18,6 +19,7 @@ from gpusort.targets.cpu.host import numpy_pointer, partition_sort
 from gpusort.targets.cpu.host.numpy_pointer import sort_address
 from gpusort.targets.cpu.host.partition_sort import PartedRow, sort_by_crew
 from gpusort.targets.cpu.host.sort import sort_rows
+from gpusort.targets.cpu.pool import Pool
 from gpusort.types.indices import SortOrder
 from tests.reference import Array, assert_same_bits, run_in_threads, sample
 
@@ -156,6 +158,8 @@ def test_a_row_is_worth_as_many_threads_as_its_bytes() -> None:
     found = [policy.crew_for(nbytes, 16, 16) for nbytes in (1 << 17, 1 << 18, 1 << 19, 1 << 25, 1 << 26)]
     assert found == [0, 8, 16, 16, 0]
     assert [policy.crew_for(1 << 20, threads, 8) for threads in (2, 3, 4, 8, 9)] == [0, 0, 4, 8, 0]
+    assert [policy.crew_for(nbytes, 2, 2, 2) for nbytes in (1 << 18, 1 << 19)] == [0, 2]
+    assert [policy.crew_for(1 << 20, threads, cores, 2) for threads, cores in ((1, 2), (3, 2), (3, 3))] == [0, 0, 3]
 
 
 @pytest.mark.usefixtures("no_threads")
@@ -241,3 +245,31 @@ def test_the_processes_crew_is_made_once() -> None:
 
     run_in_threads(look)
     assert len(set(map(id, found))) == 1
+
+
+@pytest.mark.parametrize(("threads", "long_alone"), [("2", True), ("3", True), ("4", False)])
+def test_few_threads_share_long_work_alone(threads: str, long_alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To wake one of Python's threads takes as long as two save in an array of some hundred KiB."""
+    runs: list[int] = []
+    run = Pool.run
+
+    def seen(pool: Pool, work: Callable[[int], None], count: int) -> None:
+        runs.append(count)
+        run(pool, work, count)
+
+    monkeypatch.setattr(Pool, "run", seen)
+    monkeypatch.setattr(crews, "core_count", lambda: 1)  # so that none waits in compiled code
+    monkeypatch.setenv("GPUSORT_THREADS", threads)
+    calls: dict[str, Callable[[Array], object]] = {
+        "rows": lambda x: gpusort.sort(x.reshape(-1, 100)),
+        "short rows": lambda x: gpusort.sort(x.reshape(-1, 10)),
+        "places in short rows": lambda x: gpusort.argsort(x.reshape(-1, 4)),
+        "selected of rows": lambda x: gpusort.top_k(x.reshape(-1, 200), 3),
+    }
+    with background.off():
+        for few, is_alone in ((80_000, long_alone), (2_000_000, False)):
+            x = np.random.default_rng(few).standard_normal(few).astype(np.float32)
+            for name, call in calls.items():
+                runs.clear()
+                call(x)
+                assert (sum(runs) < 2) is is_alone, (few, name)

@@ -291,7 +291,7 @@ def test_rows_behind_an_axis_of_one_element_are_shared(monkeypatch: pytest.Monke
         parts.append(x.size)
         return places_in_order(x, axis)
 
-    monkeypatch.setenv("GPUSORT_THREADS", "2")
+    monkeypatch.setenv("GPUSORT_THREADS", "4")
     monkeypatch.setattr(host_sort, "sort_chunk", sorted_too)
     monkeypatch.setattr(argsort, "places_in_order", argsorted_too)
     x, y = numbers("f4", (1, 300, 600)), numbers("u1", (1, 300, 600))

@@ -94,9 +94,11 @@ class HostSortPolicy:
     def threads_for(self, nbytes: int) -> int:
         return min(self.most_threads, max(_FEW_THREADS, nbytes // self.thread_bytes))
 
-    def crew_for(self, nbytes: int, threads: int, cores: int) -> int:
-        """The threads that wait in compiled code for a row of `nbytes`; 0 where they would share cores."""
-        if not self.crew_bytes_from <= nbytes < self.crew_bytes_below or not _FEW_THREADS <= threads <= cores:
+    def crew_for(self, nbytes: int, threads: int, cores: int, least: int = _FEW_THREADS) -> int:
+        """The threads that wait in compiled code for a row of `nbytes`; 0 where they would share cores, or are fewer
+        than `least`. Few save less, so that it takes twice as many bytes."""
+        fewest = self.crew_bytes_from << (threads < _FEW_THREADS)
+        if not fewest <= nbytes < self.crew_bytes_below or not least <= threads <= cores:
             return 0
         return min(self.most_threads, threads, max(_FEW_THREADS, nbytes // self.crew_thread_bytes))
 

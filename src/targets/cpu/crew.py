@@ -153,6 +153,8 @@ _WORD_MASK = (1 << 64) - 1
 # long as an interrupt waits.
 _LOOPS = HostSortPolicy(crew_bytes_from=1 << 19, crew_bytes_below=1 << 62, crew_thread_bytes=1 << 16)
 _JOB_BYTES = 1 << 26
+_SHORT_ROW = 128
+MANY_THREADS, _WORTH_FEW = 4, 1 << 20  # bytes that fewer threads are worth waking for
 LEAST_TASK = 1 << 14  # elements of rows, at least, that a thread takes at a time
 _CAN_WAIT = sys.platform == "linux" and sys.maxsize > 1 << 32
 
@@ -208,11 +210,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=crews.clear)  # where its threads do not exist
 
 
-def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS) -> int:
-    """The number of the crew's threads for a loop over so many bytes; 0 if it should not use them."""
+def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS, least: int = MANY_THREADS) -> int:
+    """The number of the crew's threads for a loop over so many bytes; 0 if it should not use them, or they are fewer
+    than `least`."""
     if not _CAN_WAIT or nbytes < policy.crew_bytes_from:  # before anything is asked
         return 0
-    return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count()))
+    return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count(), least))
+
+
+def is_worth_waking(nbytes: int) -> bool:
+    """Whether threads save more than it takes to wake them: of Python's one comes some 50 us late, and each that wants
+    the GIL back waits for it as long."""
+    return nbytes >= _WORTH_FEW or thread_count() >= MANY_THREADS
 
 
 def share(loop: Kernel, length: int, pool: Pool, *arguments: HostArray | int, least: int = PIECE) -> None:
@@ -245,8 +254,11 @@ def share_kernel(
 
 
 def share_rows(kernel: Kernel, rows: int, length: int, numbers: Sequence[int | float], nbytes: int) -> None:
-    """The same of rows with work for each of so many elements: few by this thread alone."""
-    share_kernel(kernel, rows, numbers, nbytes if rows * length > LEAST_TASK else 0, least=-(-LEAST_TASK // length))
+    """The same of rows with work for each of so many elements, in short rows the more the longer they are: few by this
+    thread alone."""
+    work = rows * length * length if length <= _SHORT_ROW else 2 * nbytes
+    is_worth = rows * length > LEAST_TASK and is_worth_waking(work)
+    share_kernel(kernel, rows, numbers, nbytes if is_worth else 0, least=-(-LEAST_TASK // length))
 
 
 def crew() -> Crew:

@@ -10,7 +10,7 @@ from ....algos.host_sort import HostSortPolicy
 from ....algos.sizes import LARGEST_U32
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..crew import crew, threads_of_crew
+from ..crew import MANY_THREADS, crew, threads_of_crew
 from ..loops import Kernel, compiled, inside, text_of
 from .key_words import Places, place_of_constants
 from .packed_argsort import rank_and_pack
@@ -41,7 +41,8 @@ def _by_crew(
     loops: RowLoops, source: HostArray, results: HostArray, order: SortOrder, more: tuple[int, int, int],
     policy: HostSortPolicy,
 ) -> bool:  # fmt: skip
-    (rows, length), threads = source.shape, threads_of_crew(source.nbytes, policy)
+    (rows, length), least = source.shape, MANY_THREADS if source.itemsize < 4 else 2
+    threads = threads_of_crew(source.size * loops.word.itemsize, policy, least)
     if not threads or length < _SHORTEST or rows < 2 or not loops.are_there(source.dtype, source.nbytes):
         return False
     sort, numbers = loops.of(source, results, order, more)

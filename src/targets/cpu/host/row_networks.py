@@ -21,7 +21,7 @@ from ....algos.merge_exchange import compared_parts
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
-from ..crew import LEAST_TASK, share_kernel
+from ..crew import LEAST_TASK, is_worth_waking, share_kernel
 from ..loops import Kernel, compiled, inside, numbers_of_plan, place_of, text_of
 from .key_words import Places, lines_of_bits, place_of_constants, ranked, turned, turned_back
 from .numpy_speed import numpy_sorts_slowly
@@ -294,7 +294,9 @@ def _by_network(
     tasks = _blocks(outer, near, width)
     numbers = (*source.place(x), *goal.place(results), *place_of(plan), *place_of_constants(dtype, order))
     least = -(-tasks * LEAST_TASK // max(1, x.size))  # tasks
-    share_kernel(of(*kind), tasks, numbers, x.nbytes if x.size >= policy.serial_below else 0, least=least)
+    work = x.nbytes if of is network else x.size * length  # places go along, the slower the longer a row is
+    is_shared = x.size >= policy.serial_below and is_worth_waking(work)
+    share_kernel(of(*kind), tasks, numbers, x.nbytes if is_shared else 0, least=least)
     return True
 
 

@@ -15,6 +15,7 @@ from ....types.specs import Shape, Spec
 from ...addresses import address_of
 from ...base import HostArray
 from ...counts import count_nonzero
+from ..crew import is_worth_waking
 from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
 from .key_words import numbers_as
@@ -119,7 +120,8 @@ class SortPath:
             elif dtype.kind not in "Mm":
                 length, apart = x.shape[self._along], abs(x.strides[self._along])
                 if length > longest_of_many(dtype, apart):  # else networks sort them
-                    is_alone = shared_pool().threads == 1 and (apart <= _NEAR or lie_well(length, apart))
+                    is_alone = shared_pool().threads == 1 or not is_worth_waking(x.nbytes << (apart == dtype.itemsize))
+                    is_alone &= apart <= _NEAR or lie_well(length, apart)
                     return is_alone or different_of(x, _SEEN) <= _ALIKE
         return size < shared_from and not suits_radix(size, size, dtype, policy)
 

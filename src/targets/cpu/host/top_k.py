@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ..crew import is_worth_waking
 from ..pool import shared_pool
 from .argsort import argsort_by_network, argsort_row, argsort_rows
 from .key_words import Elements, Places
@@ -88,7 +89,8 @@ def _of_row(row: HostArray, k: int, order: SortOrder, policy: HostSortPolicy) ->
         return places_in_order(ascending(row, order), -1)[:k]
     if 2 * k >= size or is_large:
         return argsort_row(ascending(row, order), policy)[:k]
-    parts = max(1, min(shared_pool().threads, size // max(_PART, 8 * k)))
+    threads = shared_pool().threads if is_worth_waking(row.nbytes >> 2) else 1
+    parts = max(1, min(threads, size // max(_PART, 8 * k)))
     length = size // parts
     found = parted_in_rows(row[: parts * length].reshape(parts, length), k, order)
     if found is None:
