@@ -119,8 +119,8 @@ class Folding:
             return np.asarray(silence().run(UFUNCS[self._fold].reduce, x, self._axes, self._made))
         has_loops = self._had_zero_or_nan and can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG)
         found = self._by_loops(x, route) if has_loops else silence().run(UFUNCS[self._fold].reduce, x, self._axes)
-        self._had_zero_or_nan = _has_zero_or_nan(found)
-        if has_loops or not self._had_zero_or_nan:
+        self._had_zero_or_nan = is_special = _has_zero_or_nan(found)  # other threads may set it meanwhile
+        if has_loops or not is_special:
             return np.asarray(found)
         if can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
             return self._by_loops(x, route)
