@@ -13,7 +13,7 @@ from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
-from ..crew import threads_of_crew
+from ..crew import is_worth_waking, threads_of_crew
 from ..pool import ALONE, Pool, share_each_row, shared_pool
 from .at_sight import LEAST_AT_SIGHT, counting_each, fill, sorted_at_sight
 from .counting import count_words, rank_found, sort_by_counting, sort_few
@@ -75,6 +75,13 @@ def lie_well(length: int, apart: int) -> bool:
     return length <= _SPREAD and apart % _ALIKE != 0
 
 
+def are_worth_waking(source: HostArray) -> bool:
+    """Whether rows that NumPy sorts, along the last axis, take so long that few threads are worth waking. Such as are
+    spread keep each of them waiting for memory."""
+    is_near = abs(source.strides[-1]) == source.itemsize
+    return is_worth_waking(source.nbytes << is_near)
+
+
 def _suits_numpy_as_they_lie(source: HostArray, policy: HostSortPolicy) -> bool:
     """Whether rows that are spread are sorted by NumPy, which packs one after the other: of many those whose elements
     a cache holds at a time, where they lie in all parts of it."""
@@ -118,7 +125,7 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
 
 def _sort_chunks(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> None:
     """By NumPy, some rows at a time: parts of the outermost axis that has as many, as neighbours are read together."""
-    if source.size < policy.serial_below or source.ndim < 2:
+    if source.size < policy.serial_below or source.ndim < 2 or not are_worth_waking(source):
         sort_chunk(source, results, order)
         return
     others, wanted = source.shape[:-1], -(-source.size // policy.chunk)
