@@ -24,7 +24,7 @@ W = TypeVar("W", bound="Word")
 
 MEASURED = frozenset({"part_bytes_from", "count_bytes_from", "count_pairs_from"})  # thresholds that tune() measures
 
-_FEW_THREADS = 4
+FEW_THREADS = 4  # fewer save less than it takes to wake them, where work is short
 
 
 def _threshold(usual: int) -> int:
@@ -92,15 +92,15 @@ class HostSortPolicy:
         require(self.by_radix is None or type(self.by_radix) is bool, self, "by_radix", "a bool or None")
 
     def threads_for(self, nbytes: int) -> int:
-        return min(self.most_threads, max(_FEW_THREADS, nbytes // self.thread_bytes))
+        return min(self.most_threads, max(FEW_THREADS, nbytes // self.thread_bytes))
 
-    def crew_for(self, nbytes: int, threads: int, cores: int, least: int = _FEW_THREADS) -> int:
+    def crew_for(self, nbytes: int, threads: int, cores: int, least: int = FEW_THREADS) -> int:
         """The threads that wait in compiled code for a row of `nbytes`; 0 where they would share cores, or are fewer
         than `least`. Few save less, so that it takes twice as many bytes."""
-        fewest = self.crew_bytes_from << (threads < _FEW_THREADS)
+        fewest = self.crew_bytes_from << (threads < FEW_THREADS)
         if not fewest <= nbytes < self.crew_bytes_below or not least <= threads <= cores:
             return 0
-        return min(self.most_threads, threads, max(_FEW_THREADS, nbytes // self.crew_thread_bytes))
+        return min(self.most_threads, threads, max(FEW_THREADS, nbytes // self.crew_thread_bytes))
 
     def part_from(self, dtype: np.dtype[np.generic], threads: int = 2) -> int:
         """The least length to sort in parallel; lower with four threads or more, which save more than two."""
@@ -110,7 +110,7 @@ class HostSortPolicy:
             case 2:
                 return self.count_pairs_from
             case size:
-                return (self.part_bytes_from if threads < _FEW_THREADS else self.part_bytes_from // 3) // size
+                return (self.part_bytes_from if threads < FEW_THREADS else self.part_bytes_from // 3) // size
 
     def packs(self, size: int, length: int, dtype: np.dtype[np.generic]) -> bool:
         """Whether argsort packs (rank, index) words. The shorter the rows, the more elements in all it takes."""

@@ -26,7 +26,7 @@ from textwrap import indent
 
 import numpy as np
 
-from ...algos.host_sort import HostSortPolicy
+from ...algos.host_sort import FEW_THREADS, HostSortPolicy
 from ...types import real_threads
 from ...types.environment import core_count
 from ..addresses import address_of
@@ -153,8 +153,8 @@ _WORD_MASK = (1 << 64) - 1
 # long as an interrupt waits.
 _LOOPS = HostSortPolicy(crew_bytes_from=1 << 19, crew_bytes_below=1 << 62, crew_thread_bytes=1 << 16)
 _JOB_BYTES = 1 << 26
-_SHORT_ROW = 128
-MANY_THREADS, _WORTH_FEW = 4, 1 << 20  # bytes that fewer threads are worth waking for
+_WORTH_FEW = 1 << 20  # bytes that few threads are worth waking for
+_SHORT_ROW = 128  # elements: what is done with each grows with them
 LEAST_TASK = 1 << 14  # elements of rows, at least, that a thread takes at a time
 _CAN_WAIT = sys.platform == "linux" and sys.maxsize > 1 << 32
 
@@ -210,7 +210,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=crews.clear)  # where its threads do not exist
 
 
-def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS, least: int = MANY_THREADS) -> int:
+def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS, least: int = FEW_THREADS) -> int:
     """The number of the crew's threads for a loop over so many bytes; 0 if it should not use them, or they are fewer
     than `least`."""
     if not _CAN_WAIT or nbytes < policy.crew_bytes_from:  # before anything is asked
@@ -218,10 +218,10 @@ def threads_of_crew(nbytes: int, policy: HostSortPolicy = _LOOPS, least: int = M
     return min(MOST_THREADS, policy.crew_for(nbytes, thread_count(), core_count(), least))
 
 
-def is_worth_waking(nbytes: int) -> bool:
-    """Whether threads save more than it takes to wake them: of Python's one comes some 50 us late, and each that wants
-    the GIL back waits for it as long."""
-    return nbytes >= _WORTH_FEW or thread_count() >= MANY_THREADS
+def is_worth_waking(work: int) -> bool:
+    """Whether threads save more than it takes to wake them, of work that takes as long as going over so many bytes: of
+    Python's one comes some 50 us late, and each that wants the GIL back waits for it as long."""
+    return work >= _WORTH_FEW or thread_count() >= FEW_THREADS
 
 
 def share(loop: Kernel, length: int, pool: Pool, *arguments: HostArray | int, least: int = PIECE) -> None:

@@ -144,15 +144,13 @@ def sorted_by_words(elements: Elements, axis: int, order: SortOrder) -> Elements
 
 def _packed_and_sorted(rows: Elements, order: SortOrder) -> Elements:
     """Rows sorted as words by compiled loops: a new array that lies as they do."""
-    is_there = is_packed(rows)
-    packed, made = rows, new_array(rows.shape, rows.dtype)
-    if not is_there:
-        packed = new_array(rows.shape, rows.dtype)
-        copy_elements(rows, packed)
-    sort_as_words(packed, made, order)
-    if is_there:
+    made: Elements = new_array(rows.shape, rows.dtype)
+    if is_packed(rows):
+        sort_as_words(rows, made, order)
         return made
-    found = np.empty_like(rows)
+    packed, found = new_array(rows.shape, rows.dtype), np.empty_like(rows)
+    copy_elements(rows, packed)
+    sort_as_words(packed, made, order)
     copy_elements(made, found)
     return found
 

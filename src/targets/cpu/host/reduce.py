@@ -75,7 +75,7 @@ class Folding:
         if ways is None:
             return None
         fastest = ways.choice.fastest
-        if not fastest and not can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
+        if not fastest and not self._has_loops(x):
             fastest = "numpy"
         if fastest != "numpy":
             return ways(x)
@@ -117,14 +117,15 @@ class Folding:
         """Zeros and NaNs, whose bits no value tells, are found by integers instead: at once where they were last."""
         if not self._looks_at_bits:
             return np.asarray(silence().run(UFUNCS[self._fold].reduce, x, self._axes, self._made))
-        has_loops = self._had_zero_or_nan and can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG)
-        found = self._by_loops(x, route) if has_loops else silence().run(UFUNCS[self._fold].reduce, x, self._axes)
+        by_loops = self._had_zero_or_nan and self._has_loops(x)
+        found = self._by_loops(x, route) if by_loops else silence().run(UFUNCS[self._fold].reduce, x, self._axes)
         self._had_zero_or_nan = is_special = _has_zero_or_nan(found)  # other threads may set it meanwhile
-        if has_loops or not is_special:
+        if by_loops or not is_special:
             return np.asarray(found)
-        if can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG):
-            return self._by_loops(x, route)
-        return self._by_integers(x, np.asarray(found))
+        return self._by_loops(x, route) if self._has_loops(x) else self._by_integers(x, np.asarray(found))
+
+    def _has_loops(self, x: HostArray) -> bool:
+        return can_fold(self._fold, self._seen_as, x.nbytes, is_few=x.size < LONG)
 
     def _by_integers(self, x: HostArray, found: HostArray) -> HostArray:
         """What the loops of extremes give, where they are not there yet: NumPy's, but for zeros and NaNs."""

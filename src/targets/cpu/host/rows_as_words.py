@@ -39,11 +39,13 @@ _NUMBERS = (
 @attrs.frozen(eq=False)
 class RowLoops:
     """How rows of elements of so many bytes, floats or not, become what is wanted, by way of words. `before` makes a
-    word of each element, and `after` makes of the words, where they lie, what is wanted."""
+    word of each element, and `after` makes of the words, where they lie, what is wanted. At the end of the numbers is
+    `more`: what `before` takes besides the constants of the order, and what `after` takes, by default these again."""
 
     word: np.dtype[np.generic]
     before: Callable[[int, bool], Kernel]
     after: Callable[[int, bool], Kernel]
+    more: tuple[int, int, int] | None = None
 
     def load(self, size: int, is_float: bool) -> Iterator[Kernel]:
         yield _sort_rows()
@@ -57,27 +59,20 @@ class RowLoops:
             return False
         return background.has((self.load, dtype.itemsize, dtype.kind == "f"), nbytes, is_little=is_little)
 
-    def of(
-        self, source: HostArray, results: HostArray, order: SortOrder, more: tuple[int, int, int]
-    ) -> tuple[Kernel, list[int]]:
-        """The loop over packed rows, and the numbers that it takes behind the first and the last row: at the end what
-        `before` takes besides the constants of the order, and what `after` takes."""
+    def of(self, source: HostArray, results: HostArray, order: SortOrder) -> tuple[Kernel, list[int]]:
+        """The loop over packed rows, and the numbers that it takes behind the first and the last row."""
         sort, before, after = self.load(source.itemsize, source.dtype.kind == "f")
         lie = address_of(source), source.itemsize, address_of(results), results.itemsize, source.shape[-1]
         bits = place_of_constants(source.dtype, order)
+        more = self.more or (0, *bits)
         return sort, [before.address, sort_address(self.word), after.address, *lie, *bits, *more]
-
-
-def sorting(size: int) -> RowLoops:
-    """The words are as wide as the elements."""
-    return _SORTING[size]
 
 
 def can_sort_as_words(source: HostArray) -> bool:
     """Whether rows of floats, along the last axis, should be sorted so on this thread, once they are packed: not where
     they are short, nor by a sort of NumPy's that is slow and trusts what it has seen, as callers can reach the
     results."""
-    loops, size = _SORTING.get(source.itemsize), source.size
+    loops, size = SORTING.get(source.itemsize), source.size
     if loops is None or not size or source.shape[-1] < _SHORTEST or numpy_sorts_slowly(source.itemsize):
         return False
     return loops.are_there(source.dtype, source.nbytes, is_little=size < _FEW)
@@ -87,8 +82,8 @@ def sort_as_words(source: HostArray, results: HostArray, order: SortOrder) -> No
     """Sorts such rows, packed, into results that lie apart, and are packed, too: floats that tie in the order of
     their bits."""
     rows, length = source.size // source.shape[-1], source.shape[-1]
-    loops, step = _SORTING[source.itemsize], max(1, _AT_ONCE // length)
-    sort, numbers = loops.of(source, results, order, (0, *place_of_constants(source.dtype, order)))
+    step = max(1, _AT_ONCE // length)
+    sort, numbers = SORTING[source.itemsize].of(source, results, order)
     for start in range(0, rows, step):
         sort(start, min(start + step, rows), *numbers)
 
@@ -122,4 +117,5 @@ def _each(is_float: bool, *steps: str) -> str:
     return text_of((*lines_of_bits(is_float), *inside("for index in range(start, stop):", steps)))
 
 
-_SORTING = {size: RowLoops(np.dtype(f"i{size}"), _to_words, _to_elements) for size in (4, 8)}
+# By the bytes of an element: the words are as wide.
+SORTING = {size: RowLoops(np.dtype(f"i{size}"), _to_words, _to_elements) for size in (4, 8)}

@@ -67,7 +67,7 @@ class SignedBits:
     def has_minus_zero(self, source: Elements) -> bool:
         """Whether -0.0 is among floats; after a sort it may have become another zero."""
         words = source.view(self.word)
-        if words.flags.c_contiguous:
+        if words.flags.c_contiguous:  # the least time of a few
             return bool(words.item(words.argmin()) == self.least)
         return bool(words.min() == self.least)  # which goes over memory as it lies
 

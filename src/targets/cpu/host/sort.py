@@ -75,7 +75,7 @@ def lie_well(length: int, apart: int) -> bool:
     return length <= _SPREAD and apart % _ALIKE != 0
 
 
-def are_worth_waking(source: HostArray) -> bool:
+def is_worth_sharing(source: HostArray) -> bool:
     """Whether rows that NumPy sorts, along the last axis, take so long that few threads are worth waking. Such as are
     spread keep each of them waiting for memory."""
     is_near = abs(source.strides[-1]) == source.itemsize
@@ -125,7 +125,7 @@ def _sort_packed(source: HostArray, results: HostArray, order: SortOrder, policy
 
 def _sort_chunks(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy) -> None:
     """By NumPy, some rows at a time: parts of the outermost axis that has as many, as neighbours are read together."""
-    if source.size < policy.serial_below or source.ndim < 2 or not are_worth_waking(source):
+    if source.size < policy.serial_below or source.ndim < 2 or not is_worth_sharing(source):
         sort_chunk(source, results, order)
         return
     others, wanted = source.shape[:-1], -(-source.size // policy.chunk)

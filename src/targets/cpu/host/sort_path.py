@@ -34,7 +34,7 @@ from .radix_sort import suits_radix
 from .row_networks import least_for_networks, longest_of_few, longest_of_many
 from .sample import different_of
 from .signed_bits import SignedBits
-from .sort import are_worth_waking, lie_well, sort_rows
+from .sort import is_worth_sharing, lie_well, sort_rows
 from .strides import with_last
 
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
@@ -119,7 +119,7 @@ class SortPath:
             elif dtype.kind not in "Mm":
                 length, apart = x.shape[self._along], abs(x.strides[self._along])
                 if length > longest_of_many(dtype, apart):  # else networks sort them
-                    is_alone = shared_pool().threads == 1 or not are_worth_waking(x.swapaxes(self._along, -1))
+                    is_alone = shared_pool().threads == 1 or not is_worth_sharing(x.swapaxes(self._along, -1))
                     is_alone &= apart <= _NEAR or lie_well(length, apart)
                     return is_alone or different_of(x, _SEEN) <= _ALIKE
         return size < shared_from and not suits_radix(size, size, dtype, policy)
