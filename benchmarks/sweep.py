@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 
 import gpusort
 from benchmarks.arrays import Array
-from benchmarks.sweep_cases import Case, cases
+from benchmarks.sweep_cases import Case, cases, drawn_cases
 from benchmarks.sweep_libraries import libraries
 from benchmarks.timing import Result, Work, machine, write_results
 
@@ -49,6 +50,8 @@ def main() -> int:
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="a sixth of the cases, always the same ones")
     extent.add_argument("--all", action="store_true", help="all cases: by default those of a sample")
+    extent.add_argument("--drawn", type=int, metavar="N", help="so many cases of each library, drawn at random instead")
+    parser.add_argument("--seed", type=int, default=0, help="draws other cases (default 0)")
     parser.add_argument("--largest", type=int, default=1 << 22, help="elements at most (default 2**22)")
     parser.add_argument(
         "--seconds", type=float, default=0.02, help="for each case, at least three rounds (default 0.02)"
@@ -62,11 +65,15 @@ def main() -> int:
         share = 1
     elif arguments.quick:
         share = {"C": 24, "Fortran": 48, "strided": 48, "cropped": 48}
-    chosen = [
-        case
-        for library in libraries()
-        for case in cases(library, lambda case: arguments.only.search(case.name) is not None, arguments.largest, share)
-    ]
+
+    def fits(case: Case) -> bool:
+        return arguments.only.search(case.name) is not None
+
+    if arguments.drawn:
+        each = partial(drawn_cases, count=arguments.drawn, seed=arguments.seed)
+    else:
+        each = partial(cases, one_of=share)
+    chosen = [case for library in libraries() for case in each(library, fits, arguments.largest)]
     if not chosen:
         parser.error("no case is chosen: --all has those, too, that the sample leaves out")
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` stops it as Ctrl-C does

@@ -266,3 +266,29 @@ def cases(
                         share = one_of if isinstance(one_of, int) else one_of[layout]
                         if np.dtype(dtype).kind in function.kinds and chosen(case) and case.is_drawn(share):
                             yield case
+
+
+def drawn_cases(
+    library: Library, chosen: Callable[[Case], bool], largest: int, count: int, seed: int
+) -> Iterator[Case]:
+    """Cases between those of the table: functions, dtypes, shapes, layouts and axes are drawn at random."""
+    rng = np.random.default_rng(seed)
+    names = sorted({function.name for function in FUNCTIONS})
+    for _ in range(count):
+        name = rng.choice(names)
+        variants = [function for function in FUNCTIONS if function.name == name]
+        function = variants[rng.integers(len(variants))]
+        dtypes = [*DTYPES, *((HALF, "i2") if function.halves else ())]
+        dtype = str(rng.choice([name for name in dtypes if np.dtype(name).kind in function.kinds]))
+        shape = _drawn_shape(rng, largest, 1 if function.is_of_rows else 3)
+        layout = str(rng.choice(LAYOUTS if len(shape) > 1 else ("C", "strided")))
+        axis = int(rng.integers(len(shape))) if function.is_of_rows or rng.integers(4) else None
+        case = Case(library, function, dtype, shape, layout, axis)
+        if chosen(case):
+            yield case
+
+
+def _drawn_shape(rng: np.random.Generator, largest: int, axes: int) -> tuple[int, ...]:
+    """As many axes at most; any number of elements is as likely as twice as many."""
+    parts = rng.dirichlet(np.ones(rng.integers(1, axes + 1))) * rng.uniform(3, math.log2(largest))
+    return tuple(max(1, int(2**part)) for part in parts)

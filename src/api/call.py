@@ -85,13 +85,18 @@ def _all_given_back(kind: Any, found: tuple[Any, ...], like: Any) -> object:
 
 def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y: Any) -> object:
     """By views of arrays of another library in the host's memory, where both are such."""
-    if kind_of_all((x, y)) is not None or len(names := _said(make, settings, "names")) != 2:
+    kind: Any = kind_of_all((x, y))
+    if kind is None or kind.is_located or not kind.is_host or type(target) is Planning:
         return call_with(make, settings, target, (x, y))
-    (kind, first), (other, second) = recognised(names[0], x), recognised(names[1], y)
-    if other is not kind or not kind.is_host or type(target) is Planning:
-        return call_with(make, settings, target, (x, y))
-    found = call(make, settings, target, kind.view(first, names[0]), kind.view(second, names[1]))
-    return one_or_all(given_back([(kind, first), (kind, second)], as_tuple(found), _said(make, settings, "like")))
+    try:
+        first, second = kind.view(x), kind.view(y)
+    except (InvalidArgumentError, UnsupportedTypeError):
+        return call_with(make, settings, target, (x, y))  # which tells the argument's name
+    found = call(make, settings, target, first, second)
+    if found.__class__ is not tuple:
+        return kind.result(found, x)
+    one, other = as_tuple(found)
+    return kind.result(one, x), kind.result(other, y)
 
 
 def _said(make: Maker, settings: Settings, what: str) -> Any:
@@ -105,7 +110,7 @@ def call_with(make: Maker, settings: Settings, target: Wherever, arrays: tuple[A
     try:
         given = arrays if out is None else (*arrays, out)
         kind: Any = kind_of_all(given)
-        if kind is None:
+        if kind is None or not kind.is_located:
             names = _said(make, settings, "names")
             require_all(names, arrays)
             names = (*names, "out")

@@ -48,7 +48,7 @@ def recognised(name: str, x: object) -> tuple[Kind, Any]:
 
 
 def kind_of_all(arrays: Sequence[object]) -> Kind | None:
-    """The kind of arrays of one class, seen before, that have memory which plans work on; None for any others."""
+    """The kind of arrays that are all of one, and of one class that was seen before; None for any others."""
     cls = type(arrays[0])
     for x in arrays:
         if type(x) is not cls:
@@ -64,7 +64,7 @@ def kind_of_all(arrays: Sequence[object]) -> Kind | None:
             return None
         if others.count(kind) < len(others):
             return None
-    return kind if kind.is_located else None
+    return kind
 
 
 # The packages of libraries, their classes, and the module and name of the kind of these, or of what chooses one.

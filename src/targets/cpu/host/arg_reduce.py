@@ -1,36 +1,37 @@
-"""argmin and argmax of long arrays: compiled loops along an axis, NumPy in threads over a whole array."""
+"""argmin and argmax of long arrays by compiled loops, along an axis or of all; of some rows by NumPy in threads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ....operations.reduce import Reducer
-from ....types.indices import SortOrder
 from ...addresses import as_writable
 from ...base import HostArray
-from ..pool import ALONE, shared_pool
+from ..crew import threads_of_crew
+from ..pool import shared_pool
 from .autotuned import Choices, Way, Ways
-from .key_words import Places, ordered_ranks
+from .key_words import Places
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import LoopCall, loop_call_of
 from .reducers import LONG, HostCall
 from .strides import LoopNest, Routes, shared_across, zeros_and_ones
 
-_SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
-_HALVES = 1 << 13  # the same of float16
+_HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 _COPIED = 1 << 17  # bytes of a read-only array, which NumPy copies before it looks
 _LOOKED_AT = 1 << 8  # elements: of rows of one NumPy asks each for its place
 _MIDDLING, _MANY_ROWS = 1 << 12, 1 << 11  # of fewer elements, in fewer rows, NumPy's loop is done by then
 _ROW = 32  # elements in a row that are not looked at column by column
+_FEW_ROWS = 16  # that are looked at one by one even if they lie side by side
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
-_SPREAD_BYTES = 1 << 22  # the same of any other array, which NumPy packs first
-_SLAB = 1 << 18
+_CREW_BYTES = 1 << 20  # the same where threads wait in compiled code
+_SPREAD = 1 << 16  # elements of any other array, which NumPy packs first
+_SPREAD_BYTES = 1 << 22  # the same of its rows
 # elements of a flat array, and of so many rows, where a NaN is looked for first: NumPy stops at it
 _BEGINNING, _NEAR, _ROWS = 1 << 12, 1 << 5, 8
 
@@ -41,8 +42,7 @@ class PlaceFolding:
     def __init__(self, fold: Reducer, dtype: np.dtype[np.generic], axis: int | None) -> None:
         self._fold, self._dtype, self._axis = fold, dtype, axis
         # how many elements are worth a look whether NumPy's loop is to be called
-        self.least = _LOOKED_AT if axis is not None else _HALVES if dtype == np.float16 else _SHARED
-        self._last = SortOrder.DESCENDING if fold is Reducer.ARGMIN else SortOrder.ASCENDING  # in which it is the last
+        self.least = _LOOKED_AT if axis is not None else _HALVES if dtype == np.float16 else _SPREAD
         self.least = min(self.least, _COPIED // dtype.itemsize)
         self._ways, self._choices = Routes(self._choose), Choices()
         self._method = cast("Callable[[HostArray, int | None], Places]", getattr(np.ndarray, fold.value))
@@ -57,11 +57,8 @@ class PlaceFolding:
 
     def _found(self, x: HostArray) -> HostArray | None:
         if self._axis is None:
-            return self._of_all(x)
+            return self._of_all(x.reshape(-1) if x.flags.c_contiguous else x)
         size, length = x.size, x.shape[self._axis]
-        if length == size >= _HALVES:  # one row, such as a table's column
-            found = self._of_all(x.reshape(-1))
-            return None if found is None else found.reshape((1,) * (x.ndim - 1))
         if length == 1:
             return np.zeros(x.shape, np.intp).squeeze(self._axis)
         is_few = size < _MANY_ROWS * length
@@ -70,20 +67,38 @@ class PlaceFolding:
         ways = self._ways.of(x)
         if ways is None:
             return self._in_threads(x) if _is_shared(x) else None
+        return self._by(ways, x, is_few=is_few and size < LONG)
+
+    def _of_all(self, x: HostArray) -> HostArray | None:
+        """In C order; None where NumPy is as good."""
+        is_packed = x.ndim == 1 and x.strides[0] == x.itemsize
+        if is_packed and self._dtype != np.float16:
+            if x.nbytes < (_CREW_BYTES if threads_of_crew(x.nbytes) else _FLAT_BYTES):
+                return None
+        elif x.size < self.least:
+            return None
+        if x.ndim == 1 and self._dtype.kind == "f":
+            place = x[:_BEGINNING].argmax()  # the first NaN, if there is one
+            if np.isnan(x[place]):
+                return cast(Places, place)
+        ways = self._ways.of(x)
+        return None if ways is None else self._by(ways, x, is_few=x.size < LONG)
+
+    def _by(self, ways: Ways, x: HostArray, *, is_few: bool) -> HostArray | None:
         fastest = ways.choice.fastest
-        if not fastest and not can_fold(self._fold, self._dtype, x.nbytes, is_few=is_few and size < LONG):
+        if not fastest and not can_fold(self._fold, self._dtype, x.nbytes, is_few=is_few):
             fastest = "numpy"
         return None if fastest == "numpy" else ways(x)
 
     def _choose(self, x: HostArray) -> Ways | None:
         """None where there are no loops for what lies like this."""
-        assert self._axis is not None
-        nest = LoopNest.of(x, (self._axis,), forwards=True)
+        axis = x.ndim - 1 if self._axis is None else self._axis
+        nest = LoopNest.of(x, (axis,), forwards=True)
         if len(nest.kept) > 2 or len(nest.reduced) != 1 or nest.reduced[0].length > _MOST:
             return None
         named: dict[str, Way] = {}
         for name, suits, in_rows in (
-            ("rows", nest.nearest_is_reduced and nest.nearest.stride == 1, True),
+            ("rows", nest.nearest_is_reduced or nest.rows < _FEW_ROWS, True),
             ("columns", not nest.nearest_is_reduced or nest.length < _ROW, False),
         ):
             if suits:
@@ -91,24 +106,35 @@ class PlaceFolding:
                 named[name] = partial(self._along, nest=nest, call=call, in_rows=in_rows)
         if not named:
             return None
-        if _is_shared(x):
+        if self._axis is not None and _is_shared(x):
             named["threads"] = self._in_threads
-        return self._choices.among((nest.alike, x.strides[self._axis] < 0), **named, numpy=self._by_numpy)
+        return self._choices.among((nest.alike, x.strides[axis] < 0), **named, numpy=self._by_numpy)
 
     def _by_numpy(self, x: HostArray) -> HostArray:
         return np.asarray(self._method(x, self._axis))
 
     def _along(self, x: HostArray, nest: LoopNest, call: LoopCall, in_rows: bool) -> HostArray:
         """By compiled loops; but NumPy soon ends at a NaN."""
-        assert self._axis is not None
-        if self._dtype.kind == "f" and nest.nearest_is_reduced and _have_nan_soon(x.swapaxes(self._axis, -1)):
-            return self._by_numpy(x)
+        axis = self._axis
+        if axis is not None and self._dtype.kind == "f" and nest.nearest_is_reduced:
+            if _have_nan_soon(x.swapaxes(axis, -1)):
+                return self._by_numpy(x)
         loop, state = places_for(self._fold, self._dtype, in_rows)
         best: HostArray = np.empty(call.parts * call.rows, state)
         where: npt.NDArray[np.int32] = np.empty(call.parts * call.rows, np.int32)
         call.run(loop, nest.span.place(x), best, where)
-        found = self._first_best(*(call.wanted(out).reshape(call.parts, -1) for out in (best, where)))
-        return nest.arranged(found)
+        best, found = (call.wanted(out).reshape(call.parts, -1) for out in (best, where))
+        if call.parts > 1:  # of each row the first that is the best
+            part = self._extremes(best, 0)[np.newaxis]
+            best, found = (np.take_along_axis(out, part, 0) for out in (best, found))
+        places = cast(Places, nest.arranged(found[0].astype(np.intp, copy=False)))
+        if axis is not None:
+            return places
+        row = self._extremes(nest.arranged(best[0]), None)
+        return np.asarray(places.reshape(-1)[row] + row * x.shape[-1])
+
+    def _extremes(self, states: HostArray, axis: int | None) -> Places:
+        return cast(Places, states.argmin(axis) if self._fold is Reducer.ARGMIN else states.argmax(axis))
 
     def _in_threads(self, x: HostArray) -> HostArray:
         """By NumPy's loop, threads taking slices along the longest of the other axes."""
@@ -117,51 +143,6 @@ class PlaceFolding:
         out: Places = np.empty([1 if other == axis else size for other, size in enumerate(x.shape)], np.intp)
         shared_across(x, axis, shared_pool(), lambda part: method(x[part], axis, out[part], keepdims=True))
         return out.squeeze(axis)
-
-    def _first_best(self, best: HostArray, where: npt.NDArray[Any]) -> Places:
-        """Of each column of candidates, in their order, the place of the first that is the best."""
-        if len(best) == 1:
-            return cast(Places, where[0].astype(np.intp, copy=False))
-        found = best.argmin(0) if self._fold is Reducer.ARGMIN else best.argmax(0)
-        return cast(Places, np.take_along_axis(where, found[np.newaxis], 0)[0].astype(np.intp, copy=False))
-
-    # -- of all: slabs by NumPy ---------------------------------------------------------------------------
-
-    def _of_all(self, x: HostArray) -> Places | None:
-        """In C order; None where one thread of NumPy's is as good."""
-        flat = x.reshape(-1) if x.flags.c_contiguous else x
-        is_half = self._dtype == np.float16
-        is_packed = flat.ndim == 1 and flat.strides[0] == flat.itemsize
-        if not is_half and flat.nbytes < (_FLAT_BYTES if is_packed else _SPREAD_BYTES):
-            return None
-        if is_packed and self._dtype.kind == "f":
-            place = flat[:_BEGINNING].argmax()  # the first NaN, if there is one
-            if np.isnan(flat[place]):
-                return cast(Places, place)
-        inner = flat.size // len(flat)
-        step = max(1, _SLAB // inner)
-        count = -(-len(flat) // step)
-        best: HostArray = np.empty(count, self._dtype)
-        where: Places = np.empty(count, np.intp)
-        with_nan: list[int] = []  # slabs, behind which nothing is looked for
-
-        def look(number: int) -> None:
-            if with_nan and with_nan[0] < number:
-                best[number] = where[number] = 0
-                return
-            slab = flat[number * step : (number + 1) * step]
-            packed = np.ascontiguousarray(slab)
-            if is_half:  # as integers, which NumPy looks at many at once: NaN is the greatest
-                place = ordered_ranks(packed, self._last).argmax()
-            else:
-                place = packed.argmin() if self._fold is Reducer.ARGMIN else packed.argmax()
-            best[number] = packed.reshape(-1)[place]
-            where[number] = number * step * inner + place
-            if best[number] != best[number]:
-                with_nan.append(number)
-
-        (shared_pool() if flat.size >= _SHARED else ALONE).run(look, count)
-        return self._first_best(best[:, np.newaxis], where[:, np.newaxis]).reshape(())
 
 
 def _is_shared(x: HostArray) -> bool:

@@ -69,25 +69,26 @@ _ROWS = f"""{_ROW}
 {{ended}}
 """
 _LOOK = 1 << 7  # elements among which one is looked for at once: bytes can number them
-# Where an extreme is among neighbours that go: first what it is, then the first that equals it, by numbers as wide as
-# the elements, so that as many lie in a vector.
+_NEARBY = 1 << 12  # elements in which an extreme is known to be: it is looked for while a cache holds them
+# Where an extreme is among neighbours that go: first what it is, and in which stretch, then the first there that equals
+# it, by numbers as wide as the elements, so that as many lie in a vector.
 _PLACES_IN_ROWS = f"""{_ROW}
-        element = flat[origin + low]
+        element = flat[origin + low * t1]
         found = {{lifted}}
-        for j in range(low, high):
-            element = flat[origin + j]
-            value = {{lifted}}
-            found = select({{better}}, value, found)
+        nearby = low
+        for b in range(i8(u8(high - low + {_NEARBY - 1}) // {_NEARBY})):
+            begin = low + {_NEARBY} * b
+            end = min(begin + {_NEARBY}, high)
+            before = found
+{{extreme}}
+            if found != before:
+                nearby = begin
         place = high
-        for b in range(i8(u8(high - low + {_LOOK - 1}) // {_LOOK})):
+        for b in range(i8(u8(min(high - nearby, {_NEARBY}) + {_LOOK - 1}) // {_LOOK})):
             if place == high:
-                begin = low + {_LOOK} * b
+                begin = nearby + {_LOOK} * b
                 near = {{nowhere}}
-                for j in range(min({_LOOK}, high - begin)):
-                    element = flat[origin + begin + j]
-                    value = {{lifted}}
-                    here = select(value == found, {{index}}(j), {{nowhere}})
-                    near = select(here < near, here, near)
+{{first}}
                 if near != {{nowhere}}:
                     place = begin + i8(near)
         best[i8(task)] = found
@@ -174,9 +175,7 @@ def places_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> tup
     better = f"(value {'<' if fold is Reducer.ARGMIN else '>'} found)"
     arrays = f"best: {name_of(seen_as)}[], where: i4[]"
     if in_rows:
-        index = f"u{dtype.itemsize}"
-        nowhere = f"{index}({(1 << 8 * dtype.itemsize) - 1})"
-        body = _PLACES_IN_ROWS.format(lifted=lifted, better=better, index=index, nowhere=nowhere)
+        body = _places_in_rows(lifted, better, f"u{dtype.itemsize}", (1 << 8 * dtype.itemsize) - 1)
         return _kernel(f"{fold.value}_rows", seen_as, arrays, body), seen_as
     step = (
         f"value = {lifted}", "found = best[place + j]", f"better = {better}",
@@ -185,6 +184,24 @@ def places_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> tup
     )  # fmt: skip
     body = _columns((f"best[place + j] = {lifted}", "where[place + j] = low"), step, loops=1)
     return _kernel(fold.value, seen_as, arrays, body), seen_as
+
+
+def _places_in_rows(lifted: str, better: str, index: str, most: int) -> str:
+    """For rows of neighbours, and of elements that lie apart. An index has as many bits as an element."""
+    nowhere, value = f"{index}({most})", f"value = {lifted}"
+    extreme, here = f"found = select({better}, value, found)", f"here = select(value == found, {index}(j), {nowhere})"
+    nearer = "near = select(here < near, here, near)"
+
+    def both(bounds: str, place: str, *steps: str) -> Iterator[str]:
+        near, apart = (
+            inside(f"for j in range({bounds}):", [f"element = flat[origin + {at}]", value, *steps])
+            for at in (place, f"({place}) * t1")
+        )
+        return chain(inside("if t1 == 1:", near), inside("else:", apart))
+
+    found = indent(text_of(both("begin, end", "j", extreme)), 8 * " ")
+    first = indent(text_of(both(f"min({_LOOK}, high - begin)", "begin + j", here, nearer)), 12 * " ")
+    return _PLACES_IN_ROWS.format(lifted=lifted, nowhere=nowhere, extreme=found, first=first)
 
 
 def _rows(made: Elements, ends_early: bool) -> str:

@@ -33,7 +33,8 @@ _SETTLED = 1 << 15  # elements of a part where the others are left out once one 
 _CHAIN = 1 << 12  # floats at most that are added one after the other
 _SHARED = 1 << 19  # elements that lie apart: below, waking a thread costs more than it saves
 _SHARED_BYTES = 1 << 24  # the same of neighbours
-_CREW_BYTES = 1 << 21  # what several cores' caches give sooner to threads that wait in compiled code
+# The same of threads that wait in compiled code, to whom an element that lies apart is worth so many bytes at least.
+_CREW_SHARED, _CREW_BYTES, _APART_BYTES = 1 << 17, 1 << 20, 8
 
 
 @attrs.frozen(eq=False)
@@ -159,12 +160,15 @@ def loop_call_of(
         block = max(_FEW, _NEAR // apart)
     tasks = rows if in_rows else stay[0].length * -(-stay[1].length // block)
     divided, near = (go[1].length, go[1]) if in_rows else (go[0].length, stay[1])
-    lies_apart = near.stride != 1 or fold.finds_index  # or is read more slowly than memory gives it
-    nbytes = rows * length * dtype.itemsize
-    is_shared = rows * length >= _SHARED and (lies_apart or nbytes >= _SHARED_BYTES)
-    is_shared |= nbytes >= _CREW_BYTES and threads_of_crew(nbytes) > 0
+    size, lies_apart = rows * length, near.stride != 1
+    nbytes = size * (max(_APART_BYTES, dtype.itemsize) if lies_apart else dtype.itemsize)
+    # what lies apart or is looked for is read more slowly than memory gives it
+    is_shared = size >= _SHARED and (lies_apart or fold.finds_index or nbytes >= _SHARED_BYTES)
+    suits_crew = size >= _CREW_SHARED if lies_apart else nbytes >= _CREW_BYTES
+    is_shared |= suits_crew and threads_of_crew(nbytes) > 0
     ends_early = fold in TRUTHS and in_rows
-    parts = max(1, min(PARTS, divided // 16)) if tasks < 8 and rows * length >= _SHARED else 1
+    divides = tasks < 8 and size >= (_CREW_SHARED if lies_apart or fold.finds_index else _SHARED)
+    parts = max(1, min(PARTS, divided // 16)) if divides else 1
     if ends_early and tasks < 8:
         parts = max(1, divided // _SETTLED)
     if fold is Reducer.SUM and dtype.kind == "f":
