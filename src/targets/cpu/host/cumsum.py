@@ -31,7 +31,7 @@ from .strides import LoopNest, Routes, loops_around, loops_beside, padded, zeros
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
 
 _LONG = 1 << 11  # elements: below, NumPy is done before anything else has begun
-_LONG_INTEGERS = 1 << 12  # the same of one row of those, which NumPy adds up twice as fast
+_LONG_INTEGERS = 1 << 14  # the same of one row of those, and twice as many of 64 bits, which NumPy adds up sooner
 _LITTLE = 1 << 13  # elements: below, many calls are worth the loading of loops, and no single one
 _IN_PIECES = 1 << 14  # elements of a row that is added up in pieces
 _FEW = 8  # rows: more keep the order of NumPy's additions
@@ -55,7 +55,7 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
         long = LongScan(dtype, 0 if axis is None else axis % ndim)
     made, along, result = summing.state if summing.is_half else None, axis or 0, summing.result
     in_lines = long is not None and not summing.is_half and axis is not None and ndim > 1
-    least = _LONG if is_float or ndim > 1 else _LONG_INTEGERS
+    least = _LONG if is_float or ndim > 1 else _LONG_INTEGERS << (dtype.itemsize == 8)
 
     def add_up(x: HostArray) -> HostArray:
         are_short = False

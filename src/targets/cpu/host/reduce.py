@@ -20,6 +20,7 @@ from ....operations.reduce import Reducer
 from ....types.errors import InvalidArgumentError
 from ...base import HostArray
 from ...counts import count_nonzero
+from ..loops import Kernel
 from .arg_reduce import PlaceFolding, places_of_bools, places_of_times
 from .autotuned import Choices, Way, Ways
 from .key_words import HALF, numbers_as
@@ -62,6 +63,8 @@ class Folding:
         self._seen_as = dtype if self._is_time else numbers_as(dtype)
         self._made = result_dtype(fold.value, dtype) if self._counts or fold in TRUTHS else None
         self._waits, self._looks_at_bits = fold.adds and dtype.kind == "f", fold in EXTREMES and dtype.kind == "f"
+        self._less = constant_of(fold, dtype) if self._looks_at_bits else 0
+        self._loops: dict[bool, tuple[Kernel, np.dtype[np.generic]]] = {}  # those that were called
         self._ways, self._choices, self._had_zero_or_nan = Routes(self._choose), Choices(), False
         self._head: tuple[slice, ...] = ()  # what is looked at before all else
         if fold in TRUTHS and len(axes) == ndim:
@@ -134,22 +137,28 @@ class Folding:
             words = np.asarray(reduce(bits, self._axes))
             is_minus = words < 0 if self._fold is Reducer.MAX else words == np.iinfo(bits.dtype).min
             return np.where(found == 0, np.where(is_minus, -0.0, 0.0).astype(found.dtype), found)
-        ordered = _in_order(bits) - bits.dtype.type(constant_of(self._fold, self._dtype))
+        ordered = _in_order(bits) - bits.dtype.type(self._less)
         return self._elements(np.asarray(reduce(ordered, self._axes)))
 
     def _by_loops(self, x: HostArray, route: Route) -> HostArray:
         x, ufunc = zeros_and_ones(x) if self._counts else x, UFUNCS[self._fold]
         memory = route.nest.span.place(x)
-        loop, state = loop_for(self._fold, self._seen_as, route.in_rows)
+        loop, state = self._loops.get(route.in_rows) or self._loop(route.in_rows)
         found = [call.states(loop, state, ufunc, memory) for call in route.calls]
         states = found[0] if len(found) == 1 else silence().run(ufunc, *found)
         return route.nest.arranged(self._elements(states))
 
+    def _loop(self, in_rows: bool) -> tuple[Kernel, np.dtype[np.generic]]:
+        found = self._loops[in_rows] = loop_for(self._fold, self._seen_as, in_rows)
+        return found
+
     def _elements(self, states: HostArray) -> HostArray:
         """What the loops leave as the result has it."""
-        if self._fold in EXTREMES and self._dtype.kind == "f":
+        if self._looks_at_bits:
+            if states.size == 1:  # as NumPy would, in a fifth of the time
+                return np.array([_from_order(states.item() + self._less, states.dtype)], states.dtype).view(self._dtype)
             bits = cast("Signed", states)
-            bits += bits.dtype.type(constant_of(self._fold, self._dtype))
+            bits += bits.dtype.type(self._less)
             return _in_order(bits).view(self._dtype)
         if self._is_time:
             return np.add(states, self._fold is Reducer.MAX).view(self._dtype)  # as much as was taken from each
@@ -161,8 +170,8 @@ class Folding:
 
 
 def _has_zero_or_nan(found: HostArray | np.floating[Any]) -> bool:
-    if not isinstance(found, np.ndarray):
-        return not abs(found) > 0
+    if found.size == 1:
+        return not abs(found.item()) > 0
     return not silence().run(np.minimum.reduce, np.abs(found), None) > 0
 
 
@@ -173,6 +182,13 @@ def _in_order(bits: Signed) -> Signed:
     flipped &= bits.dtype.type((1 << int(last)) - 1)
     flipped ^= bits
     return flipped
+
+
+def _from_order(number: int, dtype: np.dtype[np.generic]) -> int:
+    """The bits of a float, as an integer of this dtype, from the number in order; which goes round."""
+    half = 1 << (8 * dtype.itemsize - 1)
+    number = (number + half) % (2 * half) - half
+    return number if number >= 0 else number ^ (half - 1)
 
 
 _SINGLE = np.dtype(np.float32)

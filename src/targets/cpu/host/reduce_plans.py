@@ -56,7 +56,10 @@ class LoopCall:
 
     def run(self, kernel: Kernel, memory: tuple[int, int], *outs: HostArray) -> None:
         places = [number for out in outs for number in place_of(out)]
-        share_kernel(kernel, self.tasks, (*memory, *places, *self.plan_place), self.shared_bytes)
+        if self.shared_bytes:
+            share_kernel(kernel, self.tasks, (*memory, *places, *self.plan_place), self.shared_bytes)
+        else:
+            kernel(0, self.tasks, *memory, *places, *self.plan_place)
 
     def wanted(self, out: HostArray) -> HostArray:
         """The results that are wanted: gaps between columns have some, too."""
