@@ -79,12 +79,15 @@ class SignedBits:
         return bool(greatest != greatest)
 
     def puts_nans_back(self, source: Elements, results: Elements) -> bool:
-        """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs have these."""
+        """Whether all NaNs, of which there are some, have the same bits; then the results' NaNs, which are the last of
+        each row, have these."""
         are_nans, given, made = np.isnan(source), source.view(self.word), results.view(self.word)
-        nan, count = given.item(are_nans.argmax()), count_nonzero(are_nans)
-        if count_nonzero(given == nan) != count:
+        nan, count = np.array(given.item(are_nans.argmax()), self.word), count_nonzero(are_nans)
+        if count > 1 and count_nonzero(given == nan) != count:
             return False
-        if count_nonzero(made == nan) != count:  # or NumPy has left them as they are
+        if made.ndim == 1 and (first := results.item(-count)) != first:
+            made[-count:] = nan
+        elif count_nonzero(made == nan) != count:  # or NumPy has left them as they are
             made[np.isnan(results)] = nan
         return True
 
