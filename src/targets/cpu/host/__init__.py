@@ -19,5 +19,6 @@
       cumsum       `regrouped` by NumPy, or loops of its own
       keyed
 
-All know `key_words`, which makes integers of elements that compare as these should, and `strides`, the layouts.
+All know `key_words`, which makes integers of elements that compare as these should, `strides`, the layouts, and
+`copies`, which packs arrays (`transpose` where neighbours lie along another axis).
 """

@@ -15,11 +15,12 @@ from ...base import HostArray
 from ..crew import threads_of_crew
 from ..pool import shared_pool
 from .autotuned import Choices, Way, Ways
+from .copies import shared_across
 from .key_words import Places
 from .reduce_loops import can_fold, places_for
 from .reduce_plans import LoopCall, loop_call_of
 from .reducers import LONG, HostCall
-from .strides import LoopNest, Routes, shared_across, zeros_and_ones
+from .strides import LoopNest, Routes, zeros_and_ones
 
 _HALVES = 1 << 13  # elements of float16, which NumPy looks at one after the other
 _COPIED = 1 << 17  # bytes of a read-only array, which NumPy copies before it looks

@@ -22,6 +22,7 @@ from ..crew import share
 from ..loops import PIECE
 from ..pool import Pool, share_each_row, shared_pool
 from .at_sight import places_at_sight
+from .copies import packed, shared_across, with_last
 from .counting import argsort_few, rank_found
 from .crew_rows import argsort_rows_by_crew
 from .key_words import HALF, INDEX, Elements, Places, constants, numbers_of
@@ -32,7 +33,6 @@ from .partition_sort import loading_sorts
 from .radix_sort import argsort_by_radix, suits_radix
 from .row_networks import argsort_short_rows, least_for_networks
 from .sample import is_monotonic, seems_constant
-from .strides import packed, shared_across, with_last
 
 _UP = SortOrder.ASCENDING
 _NARROW = 1 << 19  # elements of 32 bits: of more a radix sort scatters too far

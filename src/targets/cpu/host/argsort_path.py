@@ -18,11 +18,11 @@ from .argsort import (
     is_counted,
     places_shared,
 )
+from .copies import along_rows
 from .key_words import HALF, INDEX, Places, ordered_words
 from .numpy_sort import FEW_HALVES, ascending, places_in_order
 from .packed_argsort import places_packed
 from .signed_bits import are_ties_alike
-from .strides import along_rows
 
 _UP = SortOrder.ASCENDING
 _FEW_IN_ROWS = 1 << 10  # elements

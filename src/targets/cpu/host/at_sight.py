@@ -24,11 +24,11 @@ from ..background import background
 from ..crew import share
 from ..loops import Kernel, compiled
 from ..pool import ALONE, Pool, shared_pool
+from .copies import copy_shared
 from .key_words import HALF, Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_sort import restore_ties
 from .radix_sort import goes_by_radix, suits_radix
 from .sample import is_monotonic, some_words
-from .strides import copy_shared
 
 LEAST_AT_SIGHT = 1 << 12  # elements: to sort fewer takes no longer than to check whether they are in order
 _SEEN = 5  # elements that are looked at first

@@ -22,13 +22,13 @@ from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort_path import ArgsortPath
+from .copies import along_rows, packed
 from .cumsum import from_zero, host_cumsum, shifted
 from .key_words import INDEX, Places
 from .reduce import host_reduction
 from .select_loops import SHORT_ROWS
 from .short_merge import ShortMerge
 from .sort_path import SortPath
-from .strides import along_rows, packed
 from .taking import taken
 from .top_k import top_k_of_row, top_k_rows
 

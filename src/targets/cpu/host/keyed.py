@@ -24,10 +24,10 @@ from ....types.layout import Type
 from ...base import HostArray, Native
 from .argsort import argsort_rows
 from .compiled_words import are_compiled
+from .copies import along_rows
 from .fast_paths import sorted_pairs
 from .key_words import Places
 from .sort import pool_for, sort_rows
-from .strides import along_rows
 from .taking import taken_in_rows
 from .top_k import top_k_rows
 

@@ -15,12 +15,13 @@ from typing import Literal, cast
 
 import numpy as np
 
-from ....arrays.host import copy_elements, is_packed
+from ....arrays.host import is_packed
 from ....arrays.recycled import new_array
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
+from .copies import copy_alone
 from .key_words import HALF, Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import numpy_sorts_slowly, radix_sorts_sooner
 from .rows_as_words import can_sort_as_words, sort_as_words
@@ -149,9 +150,9 @@ def _packed_and_sorted(rows: Elements, order: SortOrder) -> Elements:
         sort_as_words(rows, made, order)
         return made
     packed, found = new_array(rows.shape, rows.dtype), np.empty_like(rows)
-    copy_elements(rows, packed)
+    copy_alone(rows, packed)
     sort_as_words(packed, made, order)
-    copy_elements(made, found)
+    copy_alone(made, found)
     return found
 
 

@@ -16,6 +16,7 @@ from ..background import background
 from ..crew import is_worth_waking, threads_of_crew
 from ..pool import ALONE, Pool, share_each_row, shared_pool
 from .at_sight import LEAST_AT_SIGHT, counting_each, fill, sorted_at_sight
+from .copies import copy_shared, packed
 from .counting import count_words, rank_found, sort_by_counting, sort_few
 from .crew_rows import sort_rows_by_crew
 from .key_words import numbers_as
@@ -25,7 +26,6 @@ from .partition_sort import loading_sorts, part_from, sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .row_networks import sort_short_rows
 from .sample import different_of, seems_constant
-from .strides import copy_shared
 
 _SHORT, _FEW, _HARDLY_ANY = 1 << 15, 10, 3  # a row, and how many of its elements that are looked at may differ there
 _DIFFERENT = 192  # of the elements at a glance: more, and a row is not of so few as are counted
@@ -58,12 +58,10 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: H
         for first in range(0, len(source), step):
             sort_rows(*_some(source, results, slice(first, first + step)), order, policy)
         return
+    given = packed(source)
     found = results if is_packed(results) else np.empty(source.shape, native(source.dtype))
-    if not is_packed(source):
-        copy_shared(source, found)
-        source = found
-    rows = source.reshape(-1, length)
-    _sort_packed(rows, rows if found is source else found.reshape(-1, length), order, policy)
+    rows = given.reshape(-1, length)
+    _sort_packed(rows, rows if found is given else found.reshape(-1, length), order, policy)
     if found is not results and in_place:
         results[...] = found
     elif found is not results:

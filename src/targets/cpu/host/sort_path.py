@@ -17,6 +17,7 @@ from ...base import HostArray
 from ...counts import count_nonzero
 from ..pool import shared_pool
 from .at_sight import LEAST_AT_SIGHT, sorted_at_sight
+from .copies import with_last
 from .key_words import numbers_as
 from .numpy_sort import (
     NETWORK,
@@ -35,7 +36,6 @@ from .row_networks import least_for_networks, longest_of_few, longest_of_many
 from .sample import different_of
 from .signed_bits import SignedBits
 from .sort import is_worth_sharing, lie_well, sort_rows
-from .strides import with_last
 
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
 

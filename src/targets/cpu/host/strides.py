@@ -1,80 +1,20 @@
-"""Layouts of arrays: copies to packed rows and back, and loop nests over strided arrays."""
+"""Loop nests over strided arrays."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Generic, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
 
-from ....arrays.host import copy_elements, is_packed
 from ....types.bounded import Bounded
-from ....types.dtypes import native
 from ....types.specs import merged_axes, order_of_axes
 from ...addresses import address_of
 from ...base import HostArray
-from ..pool import Pool, shared_pool
 
 Axes: TypeAlias = tuple[int, ...]
-
-_SHARED = 1 << 22  # bytes: below, one call of NumPy copies them sooner
-
-
-def with_last(x: HostArray, axis: int) -> Axes:
-    """The axes in the order of their strides, but this one last: so neighbouring rows follow each other."""
-    return _with_last(x.shape, x.strides, axis % x.ndim)
-
-
-@lru_cache(maxsize=256)
-def _with_last(shape: Axes, strides: Axes, axis: int) -> Axes:
-    return (*(other for other in order_of_axes(shape, strides) if other != axis), axis)
-
-
-def along_rows(
-    x: HostArray, /, axis: int | None, work: Callable[[HostArray], Sequence[HostArray]]
-) -> tuple[HostArray, ...]:
-    """The results of `work` on an array's rows along an axis, packed; with the axes in the array's order."""
-    if axis is None or x.ndim < 2:
-        x, axis = x.reshape(-1), -1
-    if axis in (-1, x.ndim - 1) and is_packed(x):
-        results = work(x.reshape(-1, x.shape[-1]))
-        return tuple(packed(made).reshape(*x.shape[:-1], made.shape[-1]) for made in results)
-    axes = with_last(x, axis)
-    rows, back = packed(x.transpose(axes)), [axes.index(axis) for axis in range(x.ndim)]
-    found = [made.reshape(*rows.shape[:-1], made.shape[-1]) for made in work(rows.reshape(-1, rows.shape[-1]))]
-    return tuple(packed(made.transpose(back)) for made in found)
-
-
-def packed(x: HostArray) -> HostArray:
-    """The array, or a copy that is C-contiguous, aligned and in the machine's byte order."""
-    if is_packed(x):
-        return x
-    if x.nbytes < _SHARED:
-        return x.astype(native(x.dtype), "C")
-    copied: HostArray = np.empty(x.shape, native(x.dtype))
-    copy_shared(x, copied)
-    return copied
-
-
-def copy_shared(source: HostArray, to: HostArray) -> None:
-    """Copies to an array of the same shape that lies apart, with all threads where it is worth it."""
-    if to.nbytes < _SHARED:
-        to[...] = source
-        return
-    longest, pool = to.shape.index(max(to.shape)), shared_pool()
-    source, to = source.swapaxes(0, longest), to.swapaxes(0, longest)
-    pool.over(len(to), lambda own: copy_elements(source[own], to[own]), min(len(to), pool.threads))
-
-
-def shared_across(x: HostArray, axis: int, pool: Pool, work: Callable[[tuple[slice, ...]], None]) -> None:
-    """Calls `work` with indices of parts that together are the array: slices of the longest axis but one, shared among
-    the threads of a pool."""
-    across = max(set(range(x.ndim)) - {axis % x.ndim}, key=x.shape.__getitem__)
-    pool.over(x.shape[across], lambda own: work((*(slice(None),) * across, own)))
-
 
 R = TypeVar("R")
 _MOST_ROUTES = 64
@@ -141,8 +81,12 @@ class Span:
 
     @classmethod
     def of(cls, x: HostArray) -> Span:
-        size, before, count = x.itemsize, 0, 1
-        for length, stride in zip(x.shape, x.strides, strict=True):
+        return cls.of_axes(x.shape, x.strides, x.itemsize)
+
+    @classmethod
+    def of_axes(cls, shape: Axes, strides: Axes, size: int) -> Span:
+        before, count = 0, 1
+        for length, stride in zip(shape, strides, strict=True):
             reach = (length - 1) * stride // size
             count += abs(reach)
             before -= min(0, reach)

@@ -13,8 +13,8 @@ from ..background import background
 from ..crew import share_rows
 from ..loops import Kernel, compiled, inside, place_of, text_of
 from ..pool import shared_pool
+from .copies import packed
 from .key_words import Elements, Places
-from .strides import packed
 
 _SHARED = 1 << 17  # elements: below, waking a thread saves nothing
 _FEW_IN_ROWS = 1 << 12  # elements that NumPy takes sooner than a loop begins
