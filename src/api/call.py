@@ -93,10 +93,7 @@ def _on_two_viewed(make: Maker, settings: Settings, target: Wherever, x: Any, y:
     except (InvalidArgumentError, UnsupportedTypeError):
         return call_with(make, settings, target, (x, y))  # which tells the argument's name
     found = call(make, settings, target, first, second)
-    if found.__class__ is not tuple:
-        return kind.result(found, x)
-    one, other = as_tuple(found)
-    return kind.result(one, x), kind.result(other, y)
+    return one_or_all(given_back([(kind, x), (kind, y)], as_tuple(found), _said(make, settings, "like")))
 
 
 def _said(make: Maker, settings: Settings, what: str) -> Any:

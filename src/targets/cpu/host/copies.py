@@ -49,7 +49,7 @@ def packed(x: HostArray) -> HostArray:
         return x
     if x.nbytes < LEAST_TURNED:
         return x.astype(native(x.dtype), "C")
-    copied: HostArray = np.empty(x.shape, native(x.dtype))
+    copied: HostArray = np.empty_like(x, native(x.dtype), "C")
     copy_shared(x, copied)
     return copied
 

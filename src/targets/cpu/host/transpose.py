@@ -26,6 +26,7 @@ from .strides import Span, lies_evenly
 LEAST_TURNED = 1 << 16  # bytes: of fewer a cache holds all
 _SHARED = 1 << 22  # bytes: below, waking a thread costs more than it saves
 _SIDE, _APART = 64, 65  # elements of a tile's sides; from line to line in the memory between
+_NUMBERS = "biufmM"  # kinds of which a copy of the bits is one of the element, as it is of none of Python's objects
 _FEW = 16  # elements that lie side by side in the source: with fewer NumPy meets each line of it as seldom
 _TASKS = 16  # for threads, at least, where there are as many tiles
 _PLAN = ("from_", "to", "length", "t_step", "lines", "s_step", "s_plane", "t_plane", "parts")
@@ -89,7 +90,7 @@ def are_turned(source: HostArray, to: HostArray, pool: Pool | None = None) -> bo
     """Copies to an array of the same shape and dtype that lies apart, if this is a transposition for the loop, which is
     there; else nothing is done."""
     size = source.itemsize
-    if to.nbytes < LEAST_TURNED or size not in (1, 2, 4, 8) or source.dtype != to.dtype:
+    if to.nbytes < LEAST_TURNED or source.dtype != to.dtype or source.dtype.kind not in _NUMBERS or size > 8:
         return False
     if not (lies_evenly(source) and lies_evenly(to)):
         return False
