@@ -73,10 +73,8 @@ class PlaceFolding:
     def _of_all(self, x: HostArray) -> HostArray | None:
         """In C order; None where NumPy is as good."""
         is_packed = x.ndim == 1 and x.strides[0] == x.itemsize
-        if is_packed and self._dtype != np.float16:
-            if x.nbytes < (_CREW_BYTES if threads_of_crew(x.nbytes) else _FLAT_BYTES):
-                return None
-        elif x.size < self.least:
+        least = _CREW_BYTES if threads_of_crew(x.nbytes) else _FLAT_BYTES
+        if is_packed and self._dtype != np.float16 and x.nbytes < least:
             return None
         if x.ndim == 1 and self._dtype.kind == "f":
             place = x[:_BEGINNING].argmax()  # the first NaN, if there is one

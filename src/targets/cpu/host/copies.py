@@ -13,9 +13,7 @@ from ....types.specs import order_of_axes
 from ...base import HostArray
 from ..pool import ALONE, Pool, shared_pool
 from .strides import Axes
-from .transpose import LEAST_TURNED, are_turned
-
-_SHARED = 1 << 22  # bytes: below, one call of NumPy copies them sooner
+from .transpose import LEAST_SHARED, LEAST_TURNED, are_turned
 
 
 def with_last(x: HostArray, axis: int) -> Axes:
@@ -64,7 +62,7 @@ def copy_shared(source: HostArray, to: HostArray) -> None:
     """Copies to an array of the same shape that lies apart, with all threads where it is worth it."""
     if are_turned(source, to):
         return
-    if to.nbytes < _SHARED:
+    if to.nbytes < LEAST_SHARED:
         to[...] = source
         return
     longest, pool = to.shape.index(max(to.shape)), shared_pool()

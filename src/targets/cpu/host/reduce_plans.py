@@ -56,10 +56,7 @@ class LoopCall:
 
     def run(self, kernel: Kernel, memory: tuple[int, int], *outs: HostArray) -> None:
         places = [number for out in outs for number in place_of(out)]
-        if self.shared_bytes:
-            share_kernel(kernel, self.tasks, (*memory, *places, *self.plan_place), self.shared_bytes)
-        else:
-            kernel(0, self.tasks, *memory, *places, *self.plan_place)
+        share_kernel(kernel, self.tasks, (*memory, *places, *self.plan_place), self.shared_bytes)
 
     def wanted(self, out: HostArray) -> HostArray:
         """The results that are wanted: gaps between columns have some, too."""

@@ -24,7 +24,7 @@ from ..pool import ALONE, Pool
 from .strides import Span, lies_evenly
 
 LEAST_TURNED = 1 << 16  # bytes: of fewer a cache holds all
-_SHARED = 1 << 22  # bytes: below, waking a thread costs more than it saves
+LEAST_SHARED = 1 << 22  # bytes of a copy: below, waking a thread costs more than it saves
 _SIDE, _APART = 64, 65  # elements of a tile's sides; from line to line in the memory between
 _NUMBERS = "biufmM"  # kinds of which a copy of the bits is one of the element, as it is of none of Python's objects
 _FEW = 16  # elements that lie side by side in the source: with fewer NumPy meets each line of it as seldom
@@ -98,7 +98,7 @@ def are_turned(source: HostArray, to: HostArray, pool: Pool | None = None) -> bo
     if route is None or not background.has((_loading, size), to.nbytes):
         return False
     numbers = (*route.read.place(source), *route.written.place(to), *place_of(route.plan))
-    is_shared = pool is not ALONE and (to.nbytes >= _SHARED or threads_of_crew(to.nbytes) > 0)
+    is_shared = pool is not ALONE and (to.nbytes >= LEAST_SHARED or threads_of_crew(to.nbytes) > 0)
     share_kernel(turn(size), route.tasks, numbers, to.nbytes if is_shared else 0, pool=pool)
     return True
 
